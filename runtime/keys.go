@@ -1,0 +1,66 @@
+package smallage
+
+import (
+	"strings"
+	"sync"
+)
+
+const defaultNamespace = "smallage"
+
+// keyspace makes every Redis key of one namespace. Each key carries exactly one hash tag, so that what belongs together
+// shares a slot on a cluster: a queue, a result, a dedup key.
+type keyspace struct {
+	ns     string
+	queues sync.Map // queue name → *queueKeys
+}
+
+// queueKeys are the keys of one queue, in one slot.
+type queueKeys struct {
+	stream, delayed, delayedJobs, dead, deadJobs, deadIDs, verdict, cancel, paused, workers, pass string
+	id                                                                                            string // prefix; the job id follows
+}
+
+func newKeyspace(ns string) *keyspace { return &keyspace{ns: ns} }
+
+func (k *keyspace) queue(name string) *queueKeys {
+	if known, ok := k.queues.Load(name); ok {
+		return known.(*queueKeys)
+	}
+	base := k.ns + ":{q:" + name + "}:"
+	keys, _ := k.queues.LoadOrStore(name, &queueKeys{
+		stream: base + "stream", delayed: base + "delayed", delayedJobs: base + "delayed:jobs",
+		dead: base + "dead", deadJobs: base + "dead:jobs", deadIDs: base + "dead:ids",
+		verdict: base + "verdict", cancel: base + "cancel", paused: base + "paused",
+		workers: base + "workers", pass: base + "pass", id: base + "id:",
+	})
+	return keys.(*queueKeys)
+}
+
+// registry is the set of all queues that were ever used.
+func (k *keyspace) registry() string { return k.ns + ":{queues}" }
+
+func (k *keyspace) result(id JobID) (result, token string) {
+	base := k.ns + ":{r:" + id.String() + "}:"
+	return base + "result", base + "token"
+}
+
+// dedup escapes the key so that no two keys meet and none ends the hash tag early.
+func (k *keyspace) dedup(key string) string {
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	b.Grow(len(k.ns) + len(key) + 8)
+	b.WriteString(k.ns)
+	b.WriteString(":{d:")
+	for i := range len(key) {
+		switch c := key[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':', c == '/', c == '@':
+			b.WriteByte(c)
+		default:
+			b.WriteByte('%')
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		}
+	}
+	b.WriteByte('}')
+	return b.String()
+}

@@ -1,0 +1,128 @@
+package smallage
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // Redis names scripts by SHA-1
+	"embed"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+// script is one transition of the protocol. Its contract (KEYS, ARGV, what it returns) heads its .lua file.
+type script struct {
+	source string
+	sha    string
+}
+
+// newScript joins shared Lua files and the script's own, in the order given.
+func newScript(files ...string) *script {
+	var source strings.Builder
+	for _, name := range files {
+		text, err := luaFiles.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic(err) // the file is embedded: a misspelt name shows at the first start
+		}
+		source.Write(text)
+		source.WriteByte('\n')
+	}
+	sum := sha1.Sum([]byte(source.String())) //nolint:gosec
+	return &script{source.String(), hex.EncodeToString(sum[:])}
+}
+
+var (
+	enqueueScript = newScript("clock", "job", "delay", "enqueue")
+	tickScript    = newScript("clock", "job", "take", "promote", "tick")
+	renewScript   = newScript("owned", "take", "renew")
+	ackScript     = newScript("owned", "ack")
+	retryScript   = newScript("clock", "owned", "job", "delay", "retry")
+	verdictScript = newScript("clock", "owned", "verdict")
+	finishScript  = newScript("clock", "owned", "job", "dead", "finish")
+	releaseScript = newScript("owned", "release")
+	outcomeScript = newScript("clock", "outcome")
+	claimScript   = newScript("claim")
+	doneScript    = newScript("done")
+	unclaimScript = newScript("unclaim")
+	extendScript  = newScript("extend")
+)
+
+// scriptCall is one call of a script with its reply. All keys share one slot.
+type scriptCall struct {
+	script *script
+	keys   []string
+	args   []any
+	sent   time.Time
+	reply  any
+	err    error
+}
+
+func newCall(s *script, keys []string, args ...any) *scriptCall {
+	return &scriptCall{script: s, keys: keys, args: args}
+}
+
+// runScripts sends the calls in one flush and fills in each one's reply or error. Scripts that the server does not know,
+// as after a restart, are sent whole in a second flush: all of them are safe to send again.
+func runScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) {
+	unknown := sendScripts(ctx, rdb, calls, false)
+	if len(unknown) > 0 {
+		sendScripts(ctx, rdb, unknown, true)
+	}
+}
+
+// sendScripts returns the calls whose script the server does not know.
+func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall, whole bool) (unknown []*scriptCall) {
+	sent := time.Now()
+	cmds := make([]*redis.Cmd, len(calls))
+	send := func(on redis.Cmdable) {
+		for i, c := range calls {
+			if whole {
+				cmds[i] = on.Eval(ctx, c.script.source, c.keys, c.args...)
+			} else {
+				cmds[i] = on.EvalSha(ctx, c.script.sha, c.keys, c.args...)
+			}
+		}
+	}
+	if len(calls) == 1 {
+		send(rdb)
+	} else {
+		pipe := rdb.Pipeline()
+		send(pipe)
+		_, _ = pipe.Exec(ctx) // each command holds its own error
+	}
+	for i, c := range calls {
+		c.sent = sent
+		c.reply, c.err = cmds[i].Result()
+		if errors.Is(c.err, redis.Nil) {
+			c.err = nil
+		}
+		if c.err != nil && !whole && redis.HasErrorPrefix(c.err, "NOSCRIPT") {
+			unknown = append(unknown, c)
+		}
+	}
+	return unknown
+}
+
+// run sends one call.
+func (s *script) run(ctx context.Context, rdb redis.UniversalClient, keys []string, args ...any) (any, error) {
+	c := newCall(s, keys, args...)
+	runScripts(ctx, rdb, []*scriptCall{c})
+	return c.reply, c.err
+}
+
+// The replies of scripts are built by the scripts beside this file, so a wrong type is a bug on either side; reading one
+// as zero keeps a worker running where a panic would not.
+func replyList(v any) []any   { list, _ := v.([]any); return list }
+func replyText(v any) string  { s, _ := v.(string); return s }
+func replyNumber(v any) int64 { n, _ := v.(int64); return n }
+func replyAt(v any, i int) any {
+	if list := replyList(v); i < len(list) {
+		return list[i]
+	}
+	return nil
+}
