@@ -16,5 +16,3 @@ func tooLarge(job *Job, limit int) error {
 	return fmt.Errorf("%w: arguments of task %s take %d bytes, ClientConfig.MaxArgsBytes allows %d; store the data elsewhere and pass its id",
 		ErrTooLarge, job.Task, len(job.Args), limit)
 }
-
-func panicText(p any) string { return fmt.Sprint(p) }

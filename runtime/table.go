@@ -96,7 +96,9 @@ func HandleBinary[A any, T encoding.BinaryMarshaler](t *Task[A], handler func(co
 // valueError says that a handler succeeded but its value cannot be kept.
 type valueError struct{ err error }
 
-func (e *valueError) Error() string { return "the handler succeeded, but its value cannot be encoded: " + e.err.Error() }
+func (e *valueError) Error() string {
+	return "the handler succeeded, but its value cannot be encoded: " + e.err.Error()
+}
 func (e *valueError) Unwrap() error { return e.err }
 
 func marshalValue(value encoding.BinaryMarshaler) (data []byte, err error) {

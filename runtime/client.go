@@ -1,0 +1,258 @@
+package smallage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ClientConfig says how a client works. Its zero value works.
+type ClientConfig struct {
+	// Namespace begins every Redis key; empty: smallage. Client and worker must agree.
+	Namespace string
+
+	// MaxArgsBytes is the largest JSON object of arguments that is accepted; 0: 1 MiB.
+	MaxArgsBytes int
+
+	// MaxWaitConns is how many connections waits use at most, apart from the Redis client's own pool; 0: 16.
+	MaxWaitConns int
+
+	// IDWindow is how long the id that a caller brought (option ID) is remembered; 0: 24 h.
+	IDWindow time.Duration
+
+	// Observer is told of each job that was enqueued; nil costs nothing.
+	Observer Observer
+
+	// Middleware wraps enqueuing, the first outermost.
+	Middleware []func(Enqueuer) Enqueuer
+}
+
+const (
+	defaultMaxWaitConns = 16
+	defaultIDWindow     = 24 * time.Hour
+	registerEvery       = time.Minute // how often a client names a queue in the registry
+)
+
+// Client enqueues jobs and looks up their outcomes. It is safe for concurrent use; an application makes one and keeps it.
+// It touches the keys of the queues, results and the queue registry of its namespace.
+type Client struct {
+	cfg      ClientConfig
+	rdb      redis.UniversalClient
+	keys     *keyspace
+	enqueuer Enqueuer // the middleware around send
+	waits    *waits
+	silent   recentIDs // jobs enqueued without ResultTTL
+
+	mu         sync.Mutex
+	registered map[string]time.Time // queue → when it was last named in the registry
+}
+
+// NewClient checks the configuration and returns a client. It does not talk to Redis. Errors match ErrInvalid.
+func NewClient(rdb redis.UniversalClient, cfg ClientConfig) (*Client, error) {
+	var problems []error
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if isNil(rdb) {
+		problem("Redis client: it is nil; pass redis.NewClient(…) or any redis.UniversalClient")
+	}
+	if cfg.Namespace == "" {
+		cfg.Namespace = defaultNamespace
+	}
+	if !validName(cfg.Namespace) {
+		problem("Namespace %q: use letters, digits, '.', '_' and '-'", shorten(cfg.Namespace))
+	}
+	setDefault(&cfg.MaxArgsBytes, defaultMaxArgsBytes, "MaxArgsBytes", problem)
+	setDefault(&cfg.MaxWaitConns, defaultMaxWaitConns, "MaxWaitConns", problem)
+	setDefault(&cfg.IDWindow, defaultIDWindow, "IDWindow", problem)
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("%w client: %w", ErrInvalid, errors.Join(problems...))
+	}
+	c := &Client{cfg: cfg, rdb: rdb, keys: newKeyspace(cfg.Namespace), registered: map[string]time.Time{}}
+	c.waits = newWaits(c)
+	c.enqueuer = EnqueueFunc(c.send)
+	for _, wrap := range slices.Backward(cfg.Middleware) {
+		c.enqueuer = wrap(c.enqueuer)
+	}
+	return c, nil
+}
+
+// Close ends the connections that waits have opened. Waits under way end with an error. The Redis client that NewClient
+// was given stays open.
+func (c *Client) Close() error { return c.waits.close() }
+
+// Enqueue sends one job; generated wrappers call it. It is sent once: where the reply was lost the error matches
+// ErrUnconfirmed and the id is returned beside it. Other errors: ErrInvalid, ErrTooLarge, ctx's error, or Redis's; then
+// nothing was enqueued.
+func (c *Client) Enqueue(ctx context.Context, job Job) (JobID, error) {
+	if c == nil || c.rdb == nil {
+		return JobID{}, invalidf("client: make one with NewClient")
+	}
+	return c.enqueuer.Enqueue(ctx, job)
+}
+
+func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
+	if err := job.check(); err != nil {
+		return JobID{}, err
+	}
+	if len(job.Args) > c.cfg.MaxArgsBytes {
+		return JobID{}, tooLarge(&job, c.cfg.MaxArgsBytes)
+	}
+	if err := ctx.Err(); err != nil {
+		return JobID{}, fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
+	}
+	brought := !job.ID.IsZero()
+	if !brought {
+		id, err := NewJobID()
+		if err != nil {
+			return JobID{}, err
+		}
+		job.ID = id
+	}
+	fields, err := encodeFields(&job, time.Now())
+	if err != nil {
+		return JobID{}, err
+	}
+	if err := c.register(ctx, job.Queue); err != nil {
+		return JobID{}, enqueueError(&job, err, false)
+	}
+	cmd := c.command(ctx, &job, brought, fields)
+	if err := c.rdb.Process(ctx, cmd); err != nil {
+		if cmd.script && redis.HasErrorPrefix(err, "NOSCRIPT") { // nothing ran, so sending it whole is its first run
+			cmd = sendOnce(ctx, append([]any{"EVAL", enqueueScript.source}, cmd.Args()[2:]...), true)
+			err = c.rdb.Process(ctx, cmd)
+		}
+		if err != nil {
+			if err := enqueueError(&job, err, true); errors.Is(err, ErrUnconfirmed) {
+				return job.ID, err
+			} else {
+				return JobID{}, err
+			}
+		}
+	}
+	if job.ResultTTL == 0 {
+		c.silent.add(job.ID)
+	}
+	if c.cfg.Observer != nil {
+		c.cfg.Observer.Observe(Event{Kind: EventEnqueued, Job: JobInfo{
+			ID: job.ID, Task: job.Task, Queue: job.Queue, Attempt: 1, Headers: job.Headers,
+		}})
+	}
+	return job.ID, nil
+}
+
+// command is a bare XADD for a job that runs now, and a script for one that a bare XADD cannot express.
+func (c *Client) command(ctx context.Context, job *Job, brought bool, fields []any) *onceCmd {
+	k := c.keys.queue(job.Queue)
+	delay, at := max(job.Delay.Milliseconds(), 0), int64(0)
+	if job.Delay > 0 && delay == 0 {
+		delay = 1
+	}
+	if !job.At.IsZero() {
+		at = max(job.At.UnixMilli(), 1)
+	}
+	if !brought && delay == 0 && at == 0 && job.ExpiresIn == 0 {
+		return sendOnce(ctx, append([]any{"XADD", k.stream, "*"}, fields...), false)
+	}
+	window, marker := int64(0), k.stream
+	if brought {
+		window, marker = c.cfg.IDWindow.Milliseconds(), k.id+job.ID.String()
+	}
+	args := []any{
+		"EVALSHA", enqueueScript.sha, 4, k.stream, k.delayed, k.delayedJobs, marker,
+		job.ID.String(), window, delay, at, job.ExpiresIn.Milliseconds(), tickEvery.Milliseconds(),
+	}
+	return sendOnce(ctx, append(args, fields...), true)
+}
+
+// onceCmd is a command that go-redis must not send again by itself: its first sending may have worked.
+type onceCmd struct {
+	*redis.Cmd
+	script bool
+}
+
+// NoRetry keeps go-redis from sending the command again after an error.
+func (*onceCmd) NoRetry() bool { return true }
+
+func sendOnce(ctx context.Context, args []any, script bool) *onceCmd {
+	cmd := redis.NewCmd(ctx, args...)
+	if script {
+		cmd.SetFirstKeyPos(3)
+	}
+	return &onceCmd{cmd, script}
+}
+
+// enqueueError tells a job that was not enqueued from one that may have been.
+func enqueueError(job *Job, err error, sent bool) error {
+	var answer redis.Error
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &answer):
+		return fmt.Errorf("smallage: enqueue %s on queue %s: Redis refused: %w", job.Task, job.Queue, err)
+	case !sent, errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, redis.ErrClosed), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		return fmt.Errorf("smallage: enqueue %s on queue %s: nothing was sent; is Redis running and reachable? %w", job.Task, job.Queue, err)
+	}
+	return fmt.Errorf("%w: job %s of %s on queue %s was sent, but no reply came; it may be in the queue (%w)",
+		ErrUnconfirmed, job.ID, job.Task, job.Queue, err)
+}
+
+// register names the queue in the registry now and then, so that operators find every queue; FLUSHALL forgets it.
+func (c *Client) register(ctx context.Context, queue string) error {
+	c.mu.Lock()
+	due := time.Since(c.registered[queue]) > registerEvery
+	c.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if err := c.rdb.SAdd(ctx, c.keys.registry(), queue).Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.registered[queue] = time.Now()
+	return nil
+}
+
+// recentIDs remembers the last few thousand jobs that were enqueued without asking for a result, so that waiting for
+// one fails at once instead of at its timeout.
+type recentIDs struct {
+	mu    sync.Mutex
+	known map[JobID]struct{}
+	ring  []JobID
+	next  int
+}
+
+const recentIDsKept = 4096
+
+func (r *recentIDs) add(id JobID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known == nil {
+		r.known = make(map[JobID]struct{})
+	}
+	if len(r.ring) < recentIDsKept {
+		r.ring = append(r.ring, id)
+	} else {
+		delete(r.known, r.ring[r.next])
+		r.ring[r.next] = id
+		r.next = (r.next + 1) % recentIDsKept
+	}
+	r.known[id] = struct{}{}
+}
+
+func (r *recentIDs) has(id JobID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.known[id]
+	return known
+}
+
+func atoi(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}

@@ -1,0 +1,97 @@
+package smallage
+
+import (
+	"context"
+	"encoding/json"
+	"sync/atomic"
+	"time"
+)
+
+// delivery is one stream entry in a worker's hand.
+type delivery struct {
+	queue *queueState
+	entry string // the entry's id in the stream
+	count int    // how often the current entry was delivered; more than 1 where workers were lost with it
+	env   envelope
+	bad   error  // why the entry is malformed
+	task  *Entry // nil: unknown here
+	prior *verdict
+
+	// renewed is when the last confirmed renewal of the lease was sent, in ns since the worker's start.
+	renewed atomic.Int64
+	lost    atomic.Bool // another worker may hold the entry
+	dropped atomic.Bool // handed back while its handler was still running: its return is ignored
+	ending  atomic.Bool // the acknowledge is on its way
+	claimed atomic.Bool // this job holds its dedup key
+
+	cancel context.CancelCauseFunc // of the running handler; guarded by hold.mu
+}
+
+// suspect holds for entries that were lost twice: they may be what kills workers.
+func (d *delivery) suspect() bool { return d.count > 2 }
+
+func (d *delivery) info() JobInfo {
+	return JobInfo{
+		ID: d.env.id, Task: d.env.task, Queue: d.queue.name, Attempt: d.env.attempt, Delivery: d.count,
+		Headers: d.env.headers, EnqueuedAt: d.env.enqueuedAt,
+	}
+}
+
+var processStart = time.Now()
+
+// since is the monotonic time of the process, which unlike the wall clock never jumps.
+func since(t time.Time) int64 { return int64(t.Sub(processStart)) }
+
+// verdict is how an entry ends, recorded before it is carried out so that whoever takes the entry over completes it.
+type verdict struct {
+	Status  Status `json:"status"`
+	Reason  Reason `json:"reason,omitempty"`
+	Error   string `json:"error,omitempty"`
+	Owner   string `json:"owner,omitempty"`
+	Death   string `json:"death,omitempty"` // names the burial; empty where the job is not dead
+	Runs    int    `json:"runs"`            // ended runs of the handler
+	History string `json:"history,omitempty"`
+}
+
+func (v *verdict) encode() string {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return "{}" // strings and numbers always encode
+	}
+	return string(encoded)
+}
+
+func decodeVerdict(s string) *verdict {
+	var v verdict
+	if err := json.Unmarshal([]byte(s), &v); err != nil || v.Status == "" {
+		return nil
+	}
+	return &v
+}
+
+// newDelivery decodes an entry. values is nil for an entry whose fields could not be read.
+func (s *session) newDelivery(q *queueState, entry string, values map[string]any, count int64, prior string, sent time.Time) *delivery {
+	d := &delivery{queue: q, entry: entry, count: int(max(count, 1))}
+	d.env, d.bad = decodeFields(values)
+	d.task = s.tasks[d.env.task]
+	if prior != "" {
+		d.prior = decodeVerdict(prior)
+	}
+	d.renewed.Store(since(sent))
+	return d
+}
+
+// takenEntries decodes what a script took over: {id, count, {field, value…}, verdict}.
+func (s *session) takenEntries(q *queueState, reply any, sent time.Time) []*delivery {
+	rows := replyList(reply)
+	taken := make([]*delivery, 0, len(rows))
+	for _, row := range rows {
+		fields := replyList(replyAt(row, 2))
+		values := make(map[string]any, len(fields)/2)
+		for i := 0; i+1 < len(fields); i += 2 {
+			values[replyText(fields[i])] = fields[i+1]
+		}
+		taken = append(taken, s.newDelivery(q, replyText(replyAt(row, 0)), values, replyNumber(replyAt(row, 1)), replyText(replyAt(row, 3)), sent))
+	}
+	return taken
+}

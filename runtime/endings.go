@@ -1,0 +1,310 @@
+package smallage
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+)
+
+// endings carries out how jobs end. Each ending goes through steps, each a script that may be sent again; a step's
+// reply is read before the next is sent. All endings at hand share one flush, and a flush never waits for more.
+type endings struct {
+	s *session
+
+	mu      sync.Mutex
+	changed sync.Cond
+	waiting []*ending
+	open    int // begun and not finished
+	closed  bool
+}
+
+// step is where an ending stands.
+type step uint8
+
+const (
+	stepDone    step = iota // mark the dedup key done and, on a single server, write the outcome in the same flush
+	stepOutcome             // write the outcome
+	stepAck                 // acknowledge and delete
+	stepExtend              // let the claim outlive the delay before the next attempt
+	stepRetry               // move to the delayed set
+	stepVerdict             // record the verdict and renew the lease
+	stepUnclaim             // release the dedup claim
+	stepFinish              // bury where the job is dead, acknowledge, delete, drop the verdict
+	stepOver
+)
+
+// ending is one entry on its way out.
+type ending struct {
+	d     *delivery // nil for an entry without a job
+	queue *queueState
+	entry string
+	step  step
+	after step // where to go on after a verdict was recorded anew
+	tries int
+
+	status  Status // of the outcome
+	value   []byte
+	lost    bool // the value is lost
+	v       *verdict
+	err     error
+	delay   time.Duration // -1: an unknown task
+	history string
+}
+
+func newEndings(s *session) *endings {
+	x := &endings{s: s}
+	x.changed.L = &x.mu
+	return x
+}
+
+func newDeathID() string { return uuid.NewString() }
+
+// done ends a job whose handler returned nil. unkept says why its value cannot be stored, where it cannot.
+func (x *endings) done(d *delivery, value []byte, unkept string) {
+	e := &ending{d: d, queue: d.queue, entry: d.entry, status: StatusOK, value: value}
+	if unkept == "" && d.env.resultTTL > 0 && len(value) > x.s.cfg.MaxValueBytes {
+		unkept = "the handler succeeded, but its value of " + strconv.Itoa(len(value)) + " bytes exceeds WorkerConfig.MaxValueBytes, " +
+			strconv.Itoa(x.s.cfg.MaxValueBytes) + "; store it elsewhere and return where"
+	}
+	if unkept != "" {
+		e.status, e.value = StatusFailed, nil
+		e.v = &verdict{Status: StatusFailed, Reason: ReasonValue, Error: unkept, Runs: d.env.attempt}
+	}
+	switch {
+	case d.env.dedup != "":
+		e.step = stepDone
+	case d.env.resultTTL > 0:
+		e.step = stepOutcome
+	default:
+		e.step = stepAck
+	}
+	x.submit(e)
+}
+
+// already ends the copy of a job that is done: its outcome stays, or is completed where its worker died before writing.
+func (x *endings) already(d *delivery) {
+	x.s.observe(Event{Kind: EventSkipped, Job: d.info(), Key: d.env.dedup, Owner: d.env.id})
+	e := &ending{d: d, queue: d.queue, entry: d.entry, status: StatusOK, lost: true, step: stepAck}
+	if d.env.resultTTL > 0 {
+		e.step = stepOutcome
+	}
+	x.submit(e)
+}
+
+// retry puts a job into the delayed set for its next attempt.
+func (x *endings) retry(d *delivery, delay time.Duration, history string) {
+	e := &ending{d: d, queue: d.queue, entry: d.entry, delay: delay, history: history, step: stepRetry}
+	if d.claimed.Load() {
+		e.step = stepExtend
+	}
+	x.submit(e)
+}
+
+// putBack delays a job whose task is unknown here: another worker, or the next version, may know it.
+func (x *endings) putBack(d *delivery) {
+	x.submit(&ending{d: d, queue: d.queue, entry: d.entry, delay: -1, step: stepRetry})
+}
+
+// end records a verdict and carries it out.
+func (x *endings) end(d *delivery, v *verdict, err error) {
+	x.submit(&ending{d: d, queue: d.queue, entry: d.entry, v: v, err: err, status: v.Status, step: stepVerdict})
+}
+
+// resume carries out a verdict that is recorded already.
+func (x *endings) resume(d *delivery, v *verdict) {
+	e := &ending{d: d, queue: d.queue, entry: d.entry, v: v, status: v.Status, step: stepVerdict}
+	e.next()
+	x.submit(e)
+}
+
+// acknowledge ends an entry without a job.
+func (x *endings) acknowledge(q *queueState, entry string) {
+	x.submit(&ending{queue: q, entry: entry, step: stepAck})
+}
+
+func (x *endings) submit(e *ending) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.open++
+	x.waiting = append(x.waiting, e)
+	x.changed.Broadcast()
+}
+
+// idle waits until every ending that was begun is finished, or run has stopped.
+func (x *endings) idle() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for x.open > 0 && !x.closed {
+		x.changed.Wait()
+	}
+}
+
+// run flushes until stop is closed. What is not finished then stays pending in Redis.
+func (x *endings) run(stop <-chan struct{}) {
+	stopped := make(chan struct{})
+	defer close(stopped)
+	go func() {
+		select {
+		case <-stop:
+		case <-stopped:
+		}
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.closed = true
+		x.changed.Broadcast()
+	}()
+	for {
+		x.mu.Lock()
+		for len(x.waiting) == 0 && !x.closed {
+			x.changed.Wait()
+		}
+		batch := x.waiting
+		x.waiting = nil
+		closed := x.closed
+		x.mu.Unlock()
+		if closed {
+			return
+		}
+		x.flush(batch)
+	}
+}
+
+// flush sends the current step of each ending and moves each on by its reply.
+func (x *endings) flush(batch []*ending) {
+	var calls []*scriptCall
+	spans := make([]int, len(batch)+1)
+	acks := map[*queueState][]*ending{}
+	for i, e := range batch {
+		if e.step == stepAck {
+			if e.d != nil {
+				e.d.ending.Store(true)
+			}
+			acks[e.queue] = append(acks[e.queue], e)
+		} else {
+			calls = append(calls, x.calls(e)...)
+		}
+		spans[i+1] = len(calls)
+	}
+	ackCalls := make(map[*queueState]*scriptCall, len(acks))
+	for q, list := range acks {
+		ackCalls[q] = x.ackCall(q, list)
+		calls = append(calls, ackCalls[q])
+	}
+	runScripts(x.s.base, x.s.rdb, calls)
+
+	var over, again []*ending
+	for i, e := range batch {
+		if e.step == stepAck {
+			continue
+		}
+		if err := firstError(calls[spans[i]:spans[i+1]]); err != nil {
+			x.stepFailed(e, err)
+			continue
+		}
+		e.tries = 0
+		x.advance(e, calls[spans[i]:spans[i+1]])
+		if e.step == stepOver {
+			over = append(over, e)
+		} else {
+			again = append(again, e)
+		}
+	}
+	for q, list := range acks {
+		c := ackCalls[q]
+		if c.err != nil {
+			for _, e := range list {
+				x.stepFailed(e, c.err)
+			}
+			continue
+		}
+		x.acknowledged(list, replyList(c.reply))
+		over = append(over, list...)
+	}
+	x.finish(over, again)
+}
+
+func (x *endings) acknowledged(list []*ending, stale []any) {
+	for _, id := range stale {
+		for _, e := range list {
+			if e.d != nil && e.entry == replyText(id) {
+				x.s.stale(e.d)
+			}
+		}
+	}
+}
+
+// finish lets go of what is over and queues what has further steps.
+func (x *endings) finish(over, again []*ending) {
+	held := make([]*delivery, 0, len(over))
+	for _, e := range over {
+		if e.d != nil {
+			held = append(held, e.d)
+		}
+	}
+	if len(held) > 0 {
+		x.s.hold.drop(held...)
+		x.s.outage.worked()
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.open -= len(over)
+	x.waiting = append(x.waiting, again...)
+	x.changed.Broadcast()
+}
+
+// stepFailed tries the step again later; it is the same step, and never the handler.
+func (x *endings) stepFailed(e *ending, err error) {
+	x.s.outage.failed(err)
+	e.tries++
+	time.AfterFunc(backoff(50*time.Millisecond, 2*time.Second, e.tries), func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.waiting = append(x.waiting, e)
+		x.changed.Broadcast()
+	})
+}
+
+func firstError(calls []*scriptCall) error {
+	for _, c := range calls {
+		if c.err != nil {
+			return c.err
+		}
+	}
+	return nil
+}
+
+func (x *endings) ackCall(q *queueState, list []*ending) *scriptCall {
+	slices.SortFunc(list, func(a, b *ending) int { return compareEntries(a.entry, b.entry) })
+	args := make([]any, 0, len(list)+3)
+	args = append(args, x.s.consumer, list[0].entry, list[len(list)-1].entry)
+	for _, e := range list {
+		args = append(args, e.entry)
+	}
+	return newCall(ackScript, []string{q.keys.stream}, args...)
+}
+
+// compareEntries orders stream entry ids, <ms>-<serial>.
+func compareEntries(a, b string) int {
+	aTime, aSerial, _ := strings.Cut(a, "-")
+	bTime, bSerial, _ := strings.Cut(b, "-")
+	if d := compareDigits(aTime, bTime); d != 0 {
+		return d
+	}
+	return compareDigits(aSerial, bSerial)
+}
+
+// compareDigits orders decimal numbers without leading zeros.
+func compareDigits(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+func isNilReply(err error) bool { return errors.Is(err, redis.Nil) }

@@ -1,0 +1,127 @@
+package smallage
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// envelopeVersion is the newest form of a stream entry that this runtime writes and understands.
+const envelopeVersion = 1
+
+// The fields of a stream entry. Unknown fields are carried along by the scripts that move jobs.
+const (
+	fieldVersion      = "v"
+	fieldID           = "id"
+	fieldTask         = "task"
+	fieldArgs         = "args"
+	fieldEnqueuedAt   = "enqueued_at" // ms, the client's clock: shown, never compared
+	fieldAttempt      = "attempt"     // of the run to come, from 1
+	fieldDedup        = "dedup"
+	fieldResultTTL    = "result_ttl_ms"
+	fieldExpiresAt    = "expires_at" // ms, Redis's clock
+	fieldUnknownSince = "unknown_since"
+	fieldHeaders      = "headers" // JSON object of strings
+	fieldHistory      = "history" // JSON array of attempts
+	fieldWake         = "wake"    // an entry without a job, which wakes a sleeping worker
+)
+
+// envelope is a decoded stream entry.
+type envelope struct {
+	version    int
+	id         JobID
+	task       string
+	args       []byte
+	enqueuedAt time.Time
+	attempt    int
+	dedup      string
+	resultTTL  time.Duration
+	expiresAt  int64 // ms, 0: never
+	headers    map[string]string
+	history    string
+}
+
+// encodeFields lists the fields of a fresh job in the order of every entry, which lets Redis store their names once.
+func encodeFields(job *Job, now time.Time) ([]any, error) {
+	fields := make([]any, 0, 20)
+	fields = append(fields,
+		fieldVersion, "1",
+		fieldID, job.ID.String(),
+		fieldTask, job.Task,
+		fieldArgs, []byte(job.Args),
+		fieldEnqueuedAt, strconv.FormatInt(now.UnixMilli(), 10),
+		fieldAttempt, "1")
+	if job.Dedup != "" {
+		fields = append(fields, fieldDedup, job.Dedup)
+	}
+	if job.ResultTTL > 0 {
+		fields = append(fields, fieldResultTTL, strconv.FormatInt(job.ResultTTL.Milliseconds(), 10))
+	}
+	if len(job.Headers) > 0 {
+		headers, err := json.Marshal(job.Headers)
+		if err != nil {
+			return nil, fmt.Errorf("%w headers of task %s: %w", ErrInvalid, job.Task, err)
+		}
+		fields = append(fields, fieldHeaders, headers)
+	}
+	return fields, nil
+}
+
+// decodeFields reads an entry. What can be read is filled in even beside an error, so that a malformed job can still be
+// reported to whoever waits for it.
+func decodeFields(values map[string]any) (envelope, error) {
+	text := func(name string) string { s, _ := values[name].(string); return s }
+	var problems []error
+	number := func(name string, least int64) int64 {
+		s := text(name)
+		if s == "" {
+			return 0
+		}
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < least {
+			problems = append(problems, fmt.Errorf("field %s is %q, want a whole number of at least %d", name, shorten(s), least))
+			return 0
+		}
+		return n
+	}
+	e := envelope{
+		version:    int(number(fieldVersion, 1)),
+		task:       text(fieldTask),
+		args:       []byte(text(fieldArgs)),
+		enqueuedAt: time.UnixMilli(number(fieldEnqueuedAt, 0)),
+		attempt:    int(number(fieldAttempt, 1)),
+		dedup:      text(fieldDedup),
+		resultTTL:  time.Duration(number(fieldResultTTL, 0)) * time.Millisecond,
+		expiresAt:  number(fieldExpiresAt, 0),
+		history:    text(fieldHistory),
+	}
+	id, err := ParseJobID(text(fieldID))
+	if err != nil {
+		problems = append(problems, fmt.Errorf("field id: %w", err))
+	}
+	e.id = id
+	if e.task == "" {
+		problems = append(problems, errors.New("field task is missing"))
+	}
+	if e.version == 0 && text(fieldVersion) == "" {
+		problems = append(problems, errors.New("field v is missing"))
+	}
+	if len(e.args) == 0 {
+		problems = append(problems, errors.New("field args is missing"))
+	}
+	if len(e.dedup) > MaxDedupKeyBytes {
+		problems = append(problems, fmt.Errorf("field dedup has %d bytes, at most %d", len(e.dedup), MaxDedupKeyBytes))
+		e.dedup = ""
+	}
+	if s := text(fieldHeaders); s != "" {
+		if err := json.Unmarshal([]byte(s), &e.headers); err != nil {
+			problems = append(problems, fmt.Errorf("field headers: %w", err))
+		}
+	}
+	if e.attempt == 0 {
+		e.attempt = 1
+	}
+	return e, errors.Join(problems...)
+}

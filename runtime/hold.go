@@ -1,0 +1,288 @@
+package smallage
+
+import (
+	"context"
+	"sync"
+)
+
+// hold is what a worker has in hand: entries read and not yet ended. It decides how many more may be read, and which
+// job starts next.
+type hold struct {
+	mu       sync.Mutex
+	ready    sync.Cond // a job may start, or the hold is closed
+	queues   []*queueState
+	strict   bool
+	slots    int // handlers at once
+	limit    int // entries at once
+	held     int
+	waiting  int  // runners without a job
+	suspects int  // suspects in hand, or about to be taken
+	closed   bool // no further job starts
+}
+
+// queueState is one queue's part of the hold. Fields are guarded by hold.mu but for those of the reader alone.
+type queueState struct {
+	name    string
+	keys    *queueKeys
+	weight  int
+	credit  int // of the smooth weighted round robin
+	pending []*delivery
+	entries map[string]*delivery
+	dry     bool          // the last read brought less than was asked for
+	roomy   chan struct{} // tells the waiting reader to look again
+
+	reader readerState
+}
+
+func newHold(w *Worker) *hold {
+	h := &hold{strict: w.cfg.StrictPriority, slots: w.cfg.Concurrency, limit: 2*w.cfg.Concurrency + len(w.queues)}
+	h.ready.L = &h.mu
+	for _, name := range w.queues {
+		h.queues = append(h.queues, &queueState{
+			name: name, keys: w.keys.queue(name), weight: w.cfg.Queues[name], dry: true,
+			entries: map[string]*delivery{}, roomy: make(chan struct{}, 1),
+		})
+	}
+	return h
+}
+
+// room is how many entries may be read from q now. Every queue may always hold one unstarted entry, so that a full one
+// does not keep another from being seen; beyond that, queues that have more waiting share by weight or order.
+func (h *hold) room(q *queueState) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return 0
+	}
+	free := h.limit - h.held
+	share, total := h.slots, q.weight
+	for _, other := range h.queues {
+		if other == q {
+			continue
+		}
+		if len(other.pending) == 0 {
+			free-- // its one entry
+		}
+		if !other.dry {
+			total += other.weight
+			if h.strict && other.weight > q.weight {
+				share = 0
+			}
+		}
+	}
+	if share > 0 {
+		share = max(1, share*q.weight/total)
+	}
+	room := min(free, share+1-len(q.pending))
+	if room < 1 && len(q.pending) == 0 && h.held < h.limit {
+		return 1
+	}
+	return max(room, 0)
+}
+
+// maySuspect reserves the one place for a suspect, where a runner is free to start it at once.
+func (h *hold) maySuspect() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed || h.suspects > 0 || h.waiting == 0 {
+		return false
+	}
+	h.suspects++
+	return true
+}
+
+// noSuspect gives the reservation back; a suspect that was taken counts by itself.
+func (h *hold) noSuspect() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.suspects--
+}
+
+// add takes entries into the hold and returns those that it did not know. asked is how many the reader asked for; -1
+// where they were taken over, which says nothing of how much more there is.
+func (h *hold) add(q *queueState, list []*delivery, asked int) []*delivery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if asked >= 0 {
+		q.dry = len(list) < asked
+	}
+	fresh := list[:0]
+	for _, d := range list {
+		if _, known := q.entries[d.entry]; known {
+			continue // its reply came after a renewal had found it
+		}
+		q.entries[d.entry] = d
+		h.held++
+		if d.suspect() {
+			h.suspects++
+			q.pending = append([]*delivery{d}, q.pending...)
+		} else {
+			q.pending = append(q.pending, d)
+		}
+		fresh = append(fresh, d)
+	}
+	if n := min(len(fresh), h.waiting); n == 1 {
+		h.ready.Signal()
+	} else if n > 1 {
+		h.ready.Broadcast()
+	}
+	return fresh
+}
+
+// next waits for a job to start; nil once the hold is closed.
+func (h *hold) next() *delivery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for !h.closed {
+		if q := h.pick(); q != nil {
+			d := q.pending[0]
+			q.pending[0] = nil
+			q.pending = q.pending[1:]
+			h.tell(q) // its reader may fetch another
+			return d
+		}
+		h.waiting++
+		h.ready.Wait()
+		h.waiting--
+	}
+	return nil
+}
+
+// pick chooses the queue whose job starts next: a suspect first, then by order or by smooth weighted round robin.
+func (h *hold) pick() *queueState {
+	var best *queueState
+	total := 0
+	for _, q := range h.queues { // heaviest first
+		if len(q.pending) == 0 {
+			continue
+		}
+		if q.pending[0].suspect() {
+			return q
+		}
+		if h.strict {
+			if best == nil {
+				best = q
+			}
+			continue
+		}
+		q.credit += q.weight
+		total += q.weight
+		if best == nil || q.credit > best.credit {
+			best = q
+		}
+	}
+	if best != nil && !h.strict {
+		best.credit -= total
+	}
+	return best
+}
+
+// drop takes ended or lost entries out of the hold.
+func (h *hold) drop(list ...*delivery) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, d := range list {
+		if d.queue.entries[d.entry] != d {
+			continue
+		}
+		delete(d.queue.entries, d.entry)
+		h.held--
+		if d.suspect() {
+			h.suspects--
+		}
+	}
+	for _, q := range h.queues {
+		h.tell(q)
+	}
+}
+
+func (h *hold) tell(q *queueState) {
+	select {
+	case q.roomy <- struct{}{}:
+	default:
+	}
+}
+
+// lose marks an entry that this worker no longer holds; an unstarted one is dropped, a running one's context is cancelled.
+func (h *hold) lose(q *queueState, entry string) *delivery {
+	h.mu.Lock()
+	d := q.entries[entry]
+	if d == nil || d.ending.Load() || d.lost.Swap(true) {
+		h.mu.Unlock()
+		return nil
+	}
+	unstarted := false
+	for i, p := range q.pending {
+		if p == d {
+			q.pending = append(q.pending[:i:i], q.pending[i+1:]...)
+			unstarted = true
+			break
+		}
+	}
+	if d.cancel != nil {
+		d.cancel(ErrLeaseLost)
+	}
+	h.mu.Unlock()
+	if unstarted {
+		h.drop(d)
+	}
+	return d
+}
+
+// started gives the hold the means to cancel a running handler.
+func (h *hold) started(d *delivery, cancel context.CancelCauseFunc) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d.cancel = cancel
+	if d.lost.Load() {
+		cancel(ErrLeaseLost)
+	}
+}
+
+func (h *hold) returned(d *delivery) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d.cancel = nil
+}
+
+// inHand lists a queue's entries.
+func (h *hold) inHand(q *queueState) []*delivery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]*delivery, 0, len(q.entries))
+	for _, d := range q.entries {
+		list = append(list, d)
+	}
+	return list
+}
+
+// closeUnstarted lets no further job start and returns what has not.
+func (h *hold) closeUnstarted() map[*queueState][]*delivery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	h.ready.Broadcast()
+	unstarted := map[*queueState][]*delivery{}
+	for _, q := range h.queues {
+		if len(q.pending) > 0 {
+			unstarted[q], q.pending = q.pending, nil
+		}
+	}
+	return unstarted
+}
+
+// abandon marks what still runs: whatever those handlers return is ignored.
+func (h *hold) abandon() []*delivery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var running []*delivery
+	for _, q := range h.queues {
+		for _, d := range q.entries {
+			if d.cancel != nil {
+				d.dropped.Store(true)
+				running = append(running, d)
+			}
+		}
+	}
+	return running
+}

@@ -1,0 +1,273 @@
+package smallage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// startRunner begins one of the goroutines that run jobs, one after another.
+func (s *session) startRunner() {
+	s.runners.Add(1)
+	go func() {
+		clean := false
+		defer func() {
+			if !clean {
+				s.startRunner() // a handler called Goexit, which ends its goroutine; its job was settled on the way
+			}
+			s.runners.Done()
+		}()
+		for d := s.hold.next(); d != nil; d = s.hold.next() {
+			s.process(d)
+		}
+		clean = true
+	}()
+}
+
+// process brings one entry to its ending. Everything here may run again elsewhere: nothing is done that a second time
+// would make wrong.
+func (s *session) process(d *delivery) {
+	switch {
+	case d.prior != nil:
+		s.endings.resume(d, d.prior)
+		return
+	case d.bad != nil:
+		s.bury(d, ReasonMalformed, fmt.Errorf("malformed entry: %w", d.bad))
+		return
+	case d.count > s.cfg.MaxDeliveries:
+		s.lostTooOften(d)
+		return
+	case d.task == nil || d.env.version > envelopeVersion:
+		s.endings.putBack(d)
+		return
+	case d.env.expiresAt > 0 && d.env.attempt == 1 && d.count == 1 && s.expired(d):
+		return
+	}
+	run, err := d.task.prepare(d.env.args)
+	if err != nil {
+		s.bury(d, ReasonMalformed, err)
+		return
+	}
+	if d.env.dedup != "" && !s.claim(d) {
+		return
+	}
+	s.execute(d, run)
+}
+
+// lostTooOften ends a job that was lost with its worker too often: dead, unless it had finished before it was lost.
+func (s *session) lostTooOften(d *delivery) {
+	if d.env.dedup != "" {
+		for {
+			value, err := s.rdb.Get(s.base, s.keys.dedup(d.env.dedup)).Result()
+			if err == nil || isNilReply(err) {
+				if value == "done:"+d.env.id.String() {
+					s.endings.already(d)
+					return
+				}
+				break
+			}
+			if !s.holdOn(d, err) {
+				return
+			}
+		}
+	}
+	s.bury(d, ReasonDeliveries, fmt.Errorf("lost with its worker %d times: the worker was killed, hung or cut off while it held the job", d.count-1))
+}
+
+// bury ends a job in the dead letter queue.
+func (s *session) bury(d *delivery, reason Reason, err error) {
+	s.endings.end(d, &verdict{
+		Status: StatusFailed, Reason: reason, Error: cut(err.Error(), errorSize), Death: newDeathID(),
+		Runs: d.env.attempt - 1, History: d.env.history,
+	}, err)
+}
+
+// expired ends a job that was not started in time, by Redis's clock, and reports whether it did.
+func (s *session) expired(d *delivery) bool {
+	v := &verdict{Status: StatusExpired, Error: "not started in time", Runs: d.env.attempt - 1}
+	for {
+		sent := time.Now()
+		reply, err := s.scripts.run(newCall(verdictScript, []string{d.queue.keys.stream, d.queue.keys.verdict},
+			s.consumer, d.entry, v.encode(), d.env.expiresAt))
+		if err != nil {
+			if !s.holdOn(d, err) {
+				return true
+			}
+			continue
+		}
+		switch replyText(replyAt(reply, 0)) {
+		case "early":
+			return false
+		case "set":
+			d.renewed.Store(since(sent))
+			s.endings.resume(d, v)
+		default:
+			s.stale(d)
+		}
+		return true
+	}
+}
+
+// claim takes the job's dedup key, or ends the job where another holds it. A Redis error is no duplicate: it is tried
+// again for as long as the entry is this worker's.
+func (s *session) claim(d *delivery) bool {
+	key := s.keys.dedup(d.env.dedup)
+	for {
+		reply, err := s.scripts.run(newCall(claimScript, []string{key}, d.env.id.String(), s.claimTTL(d, 0).Milliseconds()))
+		if err != nil {
+			if !s.holdOn(d, err) {
+				return false
+			}
+			continue
+		}
+		switch state := replyText(replyAt(reply, 0)); state {
+		case "claimed", "again":
+			if state == "claimed" && (d.env.attempt > 1 || d.count > 1) {
+				s.log.Warn("smallage: the dedup claim of a job was lost between its runs and is taken anew",
+					"task", d.env.task, "job", d.env.id, "key", shorten(d.env.dedup))
+			}
+			d.claimed.Store(true)
+			return true
+		case "done":
+			s.endings.already(d)
+		default:
+			owner := ownerOf(replyText(replyAt(reply, 1)))
+			s.endings.end(d, &verdict{
+				Status: StatusDuplicate, Owner: owner.String(), Runs: d.env.attempt - 1,
+				Error: fmt.Sprintf("job %s holds the dedup key %q", owner, shorten(d.env.dedup)),
+			}, nil)
+		}
+		return false
+	}
+}
+
+// holdOn waits after an error before a step is tried again. It reports false where the entry is no longer this worker's
+// or the worker stops: then the entry stays pending for whoever comes next.
+func (s *session) holdOn(d *delivery, err error) bool {
+	s.outage.failed(err)
+	timer := time.NewTimer(backoff(100*time.Millisecond, time.Second, 1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.stopping:
+		s.handBack(map[*queueState][]*delivery{d.queue: {d}})
+		return false
+	}
+	if d.lost.Load() {
+		s.hold.drop(d)
+		return false
+	}
+	return true
+}
+
+// callHandler is the innermost Handler.
+func callHandler(ctx context.Context, _ JobInfo) ([]byte, error) {
+	run, _ := ctx.Value(callKey{}).(call)
+	if run == nil {
+		return nil, errors.New("smallage: a middleware replaced the handler's context; derive from the one it was given")
+	}
+	return run(ctx)
+}
+
+// execute calls the handler and settles what came of it, also where the handler leaves by a panic or Goexit.
+func (s *session) execute(d *delivery, run call) {
+	info := d.info()
+	parent, cancel := context.WithCancelCause(s.work)
+	defer cancel(nil)
+	s.hold.started(d, cancel)
+	var ctx context.Context = &jobContext{parent, &info, run}
+	if d.task.timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, d.task.timeout, ErrTimeout)
+		defer stop()
+	}
+	s.observe(Event{Kind: EventStarted, Job: info})
+	begin := time.Now()
+	var value []byte
+	err := errGoexit
+	var crash *panicError
+	returned := false
+	defer func() {
+		if !returned {
+			if p := recover(); p != nil {
+				crash = newPanicError(p)
+				err = crash
+			} else {
+				crash = newPanicError(errGoexit)
+				crash.text = errGoexit.Error()
+			}
+		}
+		s.hold.returned(d)
+		s.settle(ctx, d, value, err, crash, time.Since(begin))
+	}()
+	value, err = s.handler(ctx, info)
+	returned = true
+}
+
+// settle decides the ending of a run.
+func (s *session) settle(ctx context.Context, d *delivery, value []byte, err error, crash *panicError, took time.Duration) {
+	if d.dropped.Load() {
+		s.hold.drop(d)
+		return // handed back while it ran
+	}
+	var unkept *valueError
+	if err == nil || errors.As(err, &unkept) {
+		s.observe(Event{Kind: EventDone, Job: d.info(), Took: took})
+		if unkept != nil {
+			s.endings.done(d, nil, unkept.Error())
+		} else {
+			s.endings.done(d, value, "")
+		}
+		return
+	}
+	switch context.Cause(ctx) {
+	case ErrShutdown:
+		s.handBack(map[*queueState][]*delivery{d.queue: {d}})
+		return
+	case ErrLeaseLost:
+		s.hold.drop(d)
+		return
+	}
+	stack := ""
+	if crash != nil {
+		stack = crash.stack
+	}
+	history := appendAttempt(d.env.history, Attempt{Time: time.Now().UTC().Truncate(time.Millisecond), Worker: s.consumer, Error: err.Error(), Stack: stack})
+	var buried *buryError
+	if errors.As(err, &buried) || d.env.attempt >= d.task.attempts {
+		reason := ReasonAttempts
+		text := fmt.Sprintf("%s (attempt %d of %d)", err, d.env.attempt, d.task.attempts)
+		if buried != nil {
+			reason, text = ReasonBuried, fmt.Sprintf("%s (buried by the handler in attempt %d)", err, d.env.attempt)
+		}
+		s.endings.end(d, &verdict{
+			Status: StatusFailed, Reason: reason, Error: cut(text, errorSize), Death: newDeathID(),
+			Runs: d.env.attempt, History: history,
+		}, err)
+		return
+	}
+	delay := backoff(d.task.backoff, d.task.longest, d.env.attempt)
+	var after *retryError
+	if errors.As(err, &after) {
+		delay = after.delay
+	}
+	s.observe(Event{Kind: EventRetried, Job: d.info(), Err: err, Took: took, Delay: delay})
+	s.endings.retry(d, delay, history)
+}
+
+// stale reports an ending that was refused because another worker holds the entry.
+func (s *session) stale(d *delivery) {
+	if !d.lost.Swap(true) {
+		s.leaseLost(d)
+	}
+	s.hold.drop(d)
+}
+
+// ownerOf reads the job id out of a dedup value, "claimed:<id>" or "done:<id>"; zero where it is neither.
+func ownerOf(value string) JobID {
+	_, id, _ := strings.Cut(value, ":")
+	owner, _ := ParseJobID(id)
+	return owner
+}
