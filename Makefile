@@ -1,0 +1,22 @@
+# Everything a developer or CI runs. `make test` does its own set-up on a bare machine with Go.
+GO ?= go
+
+GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help test lint generate quickstart
+
+help: ## show the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+test: ## set up, lint, and test against the embedded and a real server
+	@GO='$(GO)' GOFUMPT='$(GOFUMPT)' STATICCHECK='$(STATICCHECK)' ./.ci/test
+
+lint: ## vet, gofumpt, staticcheck and generated files
+	@GO='$(GO)' GOFUMPT='$(GOFUMPT)' STATICCHECK='$(STATICCHECK)' ./.ci/lint
+
+generate: ## write the generated files anew
+	$(GO) generate ./...
+
+quickstart: ## run the first example
+	$(GO) run ./examples/quickstart
