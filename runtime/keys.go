@@ -16,8 +16,8 @@ type keyspace struct {
 
 // queueKeys are the keys of one queue, in one slot.
 type queueKeys struct {
-	stream, delayed, delayedJobs, dead, deadJobs, deadIDs, verdict, cancel, paused, workers, pass string
-	id                                                                                            string // prefix; the job id follows
+	stream, delayed, delayedJobs, dead, deadJobs, deadIDs, verdict, cancel, paused, workers, pass, sweep string
+	id                                                                                                   string // prefix; the job id follows
 }
 
 func newKeyspace(ns string) *keyspace { return &keyspace{ns: ns} }
@@ -31,7 +31,7 @@ func (k *keyspace) queue(name string) *queueKeys {
 		stream: base + "stream", delayed: base + "delayed", delayedJobs: base + "delayed:jobs",
 		dead: base + "dead", deadJobs: base + "dead:jobs", deadIDs: base + "dead:ids",
 		verdict: base + "verdict", cancel: base + "cancel", paused: base + "paused",
-		workers: base + "workers", pass: base + "pass", id: base + "id:",
+		workers: base + "workers", pass: base + "pass", sweep: base + "pass:sweep", id: base + "id:",
 	})
 	return keys.(*queueKeys)
 }

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,6 +51,11 @@ var (
 	doneScript    = newScript("done")
 	unclaimScript = newScript("unclaim")
 	extendScript  = newScript("extend")
+	forgetScript  = newScript("forget")
+	replayScript  = newScript("job", "dead", "replay")
+	undeadScript  = newScript("job", "dead", "undead")
+	cancelScript  = newScript("clock", "cancel")
+	sweepScript   = newScript("clock", "job", "dead", "sweep")
 )
 
 // scriptCall is one call of a script with its reply. All keys share one slot.
@@ -125,4 +131,15 @@ func replyAt(v any, i int) any {
 		return list[i]
 	}
 	return nil
+}
+
+// replyScores reads {member, score…}.
+func replyScores(v any) []redis.Z {
+	list := replyList(v)
+	scores := make([]redis.Z, 0, len(list)/2)
+	for i := 0; i+1 < len(list); i += 2 {
+		score, _ := strconv.ParseFloat(replyText(list[i+1]), 64)
+		scores = append(scores, redis.Z{Member: replyText(list[i]), Score: score})
+	}
+	return scores
 }
