@@ -24,7 +24,11 @@ type delivery struct {
 	ending  atomic.Bool // the acknowledge is on its way
 	claimed atomic.Bool // this job holds its dedup key
 
-	cancel context.CancelCauseFunc // of the running handler; guarded by hold.mu
+	// Of the running handler; guarded by hold.mu.
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	overdue bool // its context had ended at the last look
+	stuck   bool // reported
 }
 
 // suspect holds for entries that were lost twice: they may be what kills workers.

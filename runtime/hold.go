@@ -3,6 +3,7 @@ package smallage
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // hold is what a worker has in hand: entries read and not yet ended. It decides how many more may be read, and which
@@ -28,8 +29,9 @@ type queueState struct {
 	credit  int // of the smooth weighted round robin
 	pending []*delivery
 	entries map[string]*delivery
-	dry     bool          // the last read brought less than was asked for
-	roomy   chan struct{} // tells the waiting reader to look again
+	dry     bool                // the last read brought less than was asked for
+	roomy   chan struct{}       // tells the waiting reader to look again
+	marked  map[JobID]time.Time // cancelled by id, as far as this worker knows, and until when that is of interest
 
 	reader readerState
 }
@@ -40,7 +42,8 @@ func newHold(w *Worker) *hold {
 	for _, name := range w.queues {
 		h.queues = append(h.queues, &queueState{
 			name: name, keys: w.keys.queue(name), weight: w.cfg.Queues[name], dry: true,
-			entries: map[string]*delivery{}, roomy: make(chan struct{}, 1),
+			entries: map[string]*delivery{}, roomy: make(chan struct{}, 1), marked: map[JobID]time.Time{},
+			reader: readerState{newestMark: "-inf"},
 		})
 	}
 	return h
@@ -230,10 +233,10 @@ func (h *hold) lose(q *queueState, entry string) *delivery {
 }
 
 // started gives the hold the means to cancel a running handler.
-func (h *hold) started(d *delivery, cancel context.CancelCauseFunc) {
+func (h *hold) started(d *delivery, ctx context.Context, cancel context.CancelCauseFunc) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d.cancel = cancel
+	d.ctx, d.cancel = ctx, cancel
 	if d.lost.Load() {
 		cancel(ErrLeaseLost)
 	}
@@ -242,7 +245,61 @@ func (h *hold) started(d *delivery, cancel context.CancelCauseFunc) {
 func (h *hold) returned(d *delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d.cancel = nil
+	d.ctx, d.cancel = nil, nil
+}
+
+// stuck lists running jobs that go on although their context has ended, each once.
+func (h *hold) stuck() []*delivery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []*delivery
+	for _, q := range h.queues {
+		for _, d := range q.entries {
+			if d.ctx == nil || d.ctx.Err() == nil || d.stuck {
+				continue
+			}
+			if !d.overdue { // it may be about to return
+				d.overdue = true
+				continue
+			}
+			d.stuck = true
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// noteCancelled cancels a job of q that runs, and remembers one that may still come up.
+func (h *hold) noteCancelled(q *queueState, id JobID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	if len(q.marked) > 1000 {
+		for known, until := range q.marked {
+			if until.Before(now) {
+				delete(q.marked, known)
+			}
+		}
+	}
+	q.marked[id] = now.Add(cancelMarkTTL)
+	for _, d := range q.entries {
+		if d.env.id == id && d.cancel != nil {
+			d.cancel(ErrCancelled)
+		}
+	}
+}
+
+func (h *hold) maybeCancelled(d *delivery) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, marked := d.queue.marked[d.env.id]
+	return marked
+}
+
+func (h *hold) notCancelled(d *delivery) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(d.queue.marked, d.env.id)
 }
 
 // inHand lists a queue's entries.

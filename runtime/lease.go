@@ -12,7 +12,17 @@ func (s *session) renewLeases(stop <-chan struct{}) {
 			return
 		case <-ticker.C:
 			s.renewAll()
+			s.reportStuck()
 		}
+	}
+}
+
+// reportStuck tells of handlers that go on although their context has ended: they keep their slot and lease.
+func (s *session) reportStuck() {
+	for _, d := range s.hold.stuck() {
+		s.log.Warn("smallage: a handler goes on although its context has ended; it keeps its slot until it returns",
+			"task", d.env.task, "job", d.env.id, "queue", d.queue.name)
+		s.observe(Event{Kind: EventStuck, Job: d.info()})
 	}
 }
 

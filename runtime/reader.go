@@ -17,6 +17,9 @@ type readerState struct {
 	paused   bool
 	more     bool // handed-back entries wait for room: they come before new ones
 	pause    pauser
+
+	busy       bool   // the last read brought something
+	newestMark string // score of the newest cancel mark seen
 }
 
 // read feeds one queue's entries into the hold until ctx ends. Between blocking reads it ticks: about once a second, and
@@ -60,9 +63,8 @@ func (s *session) waitRoom(ctx context.Context, q *queueState) {
 func (s *session) readNew(ctx context.Context, q *queueState, room int) {
 	block := min(max(time.Until(q.reader.nextTick), time.Millisecond), longestBlock)
 	sent := time.Now()
-	streams, err := s.reading.XReadGroup(s.base, &redis.XReadGroupArgs{
-		Group: group, Consumer: s.consumer, Streams: []string{q.keys.stream, ">"}, Count: int64(room), Block: block,
-	}).Result()
+	streams, err := s.readGroup(q, room, block)
+	q.reader.busy = len(streams) > 0
 	switch {
 	case errors.Is(err, redis.Nil):
 		s.outage.worked()
@@ -89,6 +91,25 @@ func (s *session) readNew(ctx context.Context, q *queueState, room int) {
 	s.hold.add(q, list, room)
 }
 
+// readGroup is the blocking read. While entries keep coming it brings the cancel marks along, so that a job which was
+// cancelled while it waited is not started; an idle queue's marks come with the tick.
+func (s *session) readGroup(q *queueState, room int, block time.Duration) ([]redis.XStream, error) {
+	args := &redis.XReadGroupArgs{
+		Group: group, Consumer: s.consumer, Streams: []string{q.keys.stream, ">"}, Count: int64(room), Block: block,
+	}
+	if !q.reader.busy {
+		return s.reading.XReadGroup(s.base, args).Result()
+	}
+	pipe := s.reading.Pipeline()
+	read := pipe.XReadGroup(s.base, args)
+	marks := pipe.ZRangeByScoreWithScores(s.base, q.keys.cancel, &redis.ZRangeBy{Min: q.reader.newestMark, Max: "+inf"})
+	_, _ = pipe.Exec(s.base) // each command holds its own error
+	if found, err := marks.Result(); err == nil {
+		s.noteCancelled(q, found)
+	}
+	return read.Result()
+}
+
 // readFailed makes good a stream that is gone, and otherwise waits before the next try.
 func (s *session) readFailed(ctx context.Context, q *queueState, err error) {
 	if redis.HasErrorPrefix(err, "NOGROUP") || strings.Contains(err.Error(), "NOGROUP") || redis.HasErrorPrefix(err, "UNBLOCKED") {
@@ -112,7 +133,7 @@ func (s *session) tick(ctx context.Context, q *queueState) {
 	k := q.keys
 	reply, err := tickScript.run(s.base, s.rdb,
 		[]string{k.stream, k.delayed, k.delayedJobs, k.workers, k.pass, k.verdict, k.cancel, k.paused},
-		s.consumer, s.cfg.Lease.Milliseconds(), room, suspects, promoteLimit, tickEvery.Milliseconds())
+		s.consumer, s.cfg.Lease.Milliseconds(), room, suspects, promoteLimit, tickEvery.Milliseconds(), q.reader.newestMark)
 	if err != nil {
 		s.outage.failed(err)
 		q.reader.nextTick = time.Now().Add(q.reader.pause.wait(ctx))
@@ -126,6 +147,7 @@ func (s *session) tick(ctx context.Context, q *queueState) {
 	}
 	q.reader.more = replyNumber(replyAt(reply, 2)) == 1
 	q.reader.nextTick = sent.Add(next)
+	s.noteCancelled(q, replyScores(replyAt(reply, 4)))
 	for _, d := range s.hold.add(q, s.takenEntries(q, replyAt(reply, 3), sent), -1) {
 		if d.count > 1 {
 			s.log.Info("smallage: took over a job whose worker no longer answers",

@@ -42,6 +42,8 @@ func (s *session) process(d *delivery) {
 	case d.task == nil || d.env.version > envelopeVersion:
 		s.endings.putBack(d)
 		return
+	case s.cancelled(d):
+		return
 	case d.env.expiresAt > 0 && d.env.attempt == 1 && d.count == 1 && s.expired(d):
 		return
 	}
@@ -176,13 +178,13 @@ func (s *session) execute(d *delivery, run call) {
 	info := d.info()
 	parent, cancel := context.WithCancelCause(s.work)
 	defer cancel(nil)
-	s.hold.started(d, cancel)
 	var ctx context.Context = &jobContext{parent, &info, run}
 	if d.task.timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, d.task.timeout, ErrTimeout)
 		defer stop()
 	}
+	s.hold.started(d, ctx, cancel)
 	s.observe(Event{Kind: EventStarted, Job: info})
 	begin := time.Now()
 	var value []byte
@@ -222,7 +224,8 @@ func (s *session) settle(ctx context.Context, d *delivery, value []byte, err err
 		}
 		return
 	}
-	switch context.Cause(ctx) {
+	cause := context.Cause(ctx)
+	switch cause {
 	case ErrShutdown:
 		s.handBack(map[*queueState][]*delivery{d.queue: {d}})
 		return
@@ -235,6 +238,10 @@ func (s *session) settle(ctx context.Context, d *delivery, value []byte, err err
 		stack = crash.stack
 	}
 	history := appendAttempt(d.env.history, Attempt{Time: time.Now().UTC().Truncate(time.Millisecond), Worker: s.consumer, Error: err.Error(), Stack: stack})
+	if cause == ErrCancelled {
+		s.endCancelled(d, d.env.attempt, history)
+		return
+	}
 	var buried *buryError
 	if errors.As(err, &buried) || d.env.attempt >= d.task.attempts {
 		reason := ReasonAttempts

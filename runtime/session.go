@@ -68,6 +68,7 @@ func (s *session) run(ctx context.Context) error {
 	stopBackground := make(chan struct{})
 	background.Go(func() { s.renewLeases(stopBackground) })
 	background.Go(func() { s.endings.run(stopBackground) })
+	background.Go(func() { s.sweep(stopBackground) })
 
 	<-ctx.Done()
 	s.drain(&readers)

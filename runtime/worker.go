@@ -53,6 +53,9 @@ type WorkerConfig struct {
 	// MaxDead is how many dead jobs each queue keeps; 0: 100,000. The oldest are dropped, with a log line and an event.
 	MaxDead int
 
+	// MaxDeadAge is how long dead jobs are kept; 0: for ever. Older ones are dropped, with a log line and an event.
+	MaxDeadAge time.Duration
+
 	// Namespace begins every Redis key; empty: smallage. Letters, digits, '.', '_' and '-'.
 	Namespace string
 
@@ -177,6 +180,9 @@ func (w *Worker) configure(cfg WorkerConfig, problem func(string, ...any)) {
 	setDefault(&cfg.UnknownTaskTTL, defaultUnknownTaskTTL, "UnknownTaskTTL", problem)
 	setDefault(&cfg.MaxValueBytes, defaultMaxValueBytes, "MaxValueBytes", problem)
 	setDefault(&cfg.MaxDead, defaultMaxDead, "MaxDead", problem)
+	if cfg.MaxDeadAge < 0 {
+		problem("MaxDeadAge %v: it is negative; leave it 0 to keep dead jobs for ever", cfg.MaxDeadAge)
+	}
 	if cfg.Lease < shortestLease {
 		problem("Lease %v: a worker must be able to renew it three times before it ends; use at least %v", cfg.Lease, shortestLease)
 	}

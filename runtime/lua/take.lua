@@ -4,6 +4,7 @@ local function take(out, stream, consumer, id, count, verdicts)
   local entry = redis.call('XRANGE', stream, id, id)
   if not entry[1] then
     redis.call('XACK', stream, 'workers', id)
+    if verdicts then redis.call('HDEL', verdicts, id) end
     return
   end
   redis.call('XCLAIM', stream, 'workers', consumer, 0, id, 'RETRYCOUNT', count, 'JUSTID')

@@ -2,9 +2,9 @@
 -- picks up what others handed back or lost, and promotes due jobs.
 -- KEYS  1 stream  2 delayed  3 delayed:jobs  4 workers  5 pass  6 verdict  7 cancel  8 paused
 -- ARGV  1 consumer  2 lease in ms  3 how many entries it may take  4 how many of those may be suspects: lost twice or more
---       5 how many jobs to promote at most  6 time between passes in ms
--- Returns {paused, next, more, {{id, count, fields, verdict}…}, cancelled job ids}; next: ms until the next delayed job is
--- due, -1 for none; more: 1 where entries that were handed back still wait for somebody with room.
+--       5 how many jobs to promote at most  6 time between passes in ms  7 cancel marks from this score on
+-- Returns {paused, next, more, {{id, count, fields, verdict}…}, {cancelled job id, score…}}; next: ms until the next
+-- delayed job is due, -1 for none; more: 1 where entries that were handed back still wait for somebody with room.
 local now, lease = now_ms(), tonumber(ARGV[2])
 local room, suspects = tonumber(ARGV[3]), tonumber(ARGV[4])
 local paused = redis.call('EXISTS', KEYS[8])
@@ -69,6 +69,6 @@ if head[2] then next_due = math.max(0, tonumber(head[2]) - now) end
 local cancelled = {}
 if redis.call('EXISTS', KEYS[7]) == 1 then
   redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', string.format('%.0f', now))
-  cancelled = redis.call('ZRANGE', KEYS[7], 0, -1)
+  cancelled = redis.call('ZRANGEBYSCORE', KEYS[7], ARGV[7], '+inf', 'WITHSCORES')
 end
 return {paused, next_due, more, taken, cancelled}
