@@ -121,6 +121,7 @@ func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
 	if err := c.register(ctx, job.Queue); err != nil {
 		return JobID{}, enqueueError(&job, err, false)
 	}
+	point("enqueue-ready")
 	cmd := c.command(ctx, &job, brought, fields)
 	if err := c.rdb.Process(ctx, cmd); err != nil {
 		if cmd.script && redis.HasErrorPrefix(err, "NOSCRIPT") { // nothing ran, so sending it whole is its first run
@@ -143,6 +144,7 @@ func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
 			ID: job.ID, Task: job.Task, Queue: job.Queue, Attempt: 1, Headers: job.Headers,
 		}})
 	}
+	point("enqueued")
 	return job.ID, nil
 }
 

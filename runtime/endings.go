@@ -196,7 +196,9 @@ func (x *endings) flush(batch []*ending) {
 		ackCalls[q] = x.ackCall(q, list)
 		calls = append(calls, ackCalls[q])
 	}
+	stepPoint("before", batch)
 	runScripts(x.s.base, x.s.rdb, calls)
+	stepPoint("after", batch)
 
 	var over, again []*ending
 	for i, e := range batch {

@@ -40,8 +40,10 @@ func (s *session) renewAll() {
 		queues = append(queues, q)
 		lists = append(lists, list)
 	}
+	point("renewing")
 	sent := time.Now()
 	runScripts(s.base, s.rdb, calls)
+	point("renewed")
 	for i, c := range calls {
 		if c.err != nil {
 			s.outage.failed(c.err)

@@ -77,6 +77,7 @@ func (s *session) readNew(ctx context.Context, q *queueState, room int) {
 	}
 	s.outage.worked()
 	q.reader.pause.reset()
+	point("read")
 	var list []*delivery
 	for _, stream := range streams {
 		for _, m := range stream.Messages {
@@ -139,6 +140,7 @@ func (s *session) tick(ctx context.Context, q *queueState) {
 		q.reader.nextTick = time.Now().Add(q.reader.pause.wait(ctx))
 		return
 	}
+	point("ticked")
 	s.outage.worked()
 	q.reader.paused = replyNumber(replyAt(reply, 0)) == 1
 	next := tickEvery

@@ -29,6 +29,7 @@ func (s *session) startRunner() {
 // process brings one entry to its ending. Everything here may run again elsewhere: nothing is done that a second time
 // would make wrong.
 func (s *session) process(d *delivery) {
+	point("picked")
 	switch {
 	case d.prior != nil:
 		s.endings.resume(d, d.prior)
@@ -55,6 +56,7 @@ func (s *session) process(d *delivery) {
 	if d.env.dedup != "" && !s.claim(d) {
 		return
 	}
+	point("claimed")
 	s.execute(d, run)
 }
 
@@ -104,6 +106,7 @@ func (s *session) expired(d *delivery) bool {
 			return false
 		case "set":
 			d.renewed.Store(since(sent))
+			point("expired")
 			s.endings.resume(d, v)
 		default:
 			s.stale(d)
@@ -204,7 +207,9 @@ func (s *session) execute(d *delivery, run call) {
 		s.hold.returned(d)
 		s.settle(ctx, d, value, err, crash, time.Since(begin))
 	}()
+	point("starting")
 	value, err = s.handler(ctx, info)
+	point("returned")
 	returned = true
 }
 

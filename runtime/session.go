@@ -71,11 +71,14 @@ func (s *session) run(ctx context.Context) error {
 	background.Go(func() { s.sweep(stopBackground) })
 
 	<-ctx.Done()
+	point("stopping")
 	s.drain(&readers)
 	close(stopBackground)
 	background.Wait()
 	s.scripts.close()
+	point("leaving")
 	s.leave()
+	point("left")
 	s.cancel(ErrShutdown)
 	s.log.Info("smallage: worker stopped", "consumer", s.consumer)
 	return nil
@@ -84,6 +87,7 @@ func (s *session) run(ctx context.Context) error {
 // drain ends the work: unstarted entries go back at once, running handlers get DrainTimeout, a cancel, and a second.
 func (s *session) drain(readers *sync.WaitGroup) {
 	s.handBack(s.hold.closeUnstarted())
+	point("handed-back")
 	finished := make(chan struct{})
 	go func() {
 		readers.Wait()
