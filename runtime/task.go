@@ -1,6 +1,7 @@
 package smallage
 
 import (
+	"bytes"
 	"context"
 	"encoding"
 	"encoding/json"
@@ -47,7 +48,9 @@ func (t *Task[A]) Enqueue(ctx context.Context, q Enqueuer, args A, opts []Option
 		job.Queue = DefaultQueue
 	}
 	if t.DedupKey != nil {
-		job.Dedup = t.DedupKey(args)
+		if job.Dedup, err = t.dedupKey(args); err != nil {
+			return JobID{}, err
+		}
 	}
 	if err := apply(&job, opts); err != nil {
 		return JobID{}, err
@@ -56,11 +59,33 @@ func (t *Task[A]) Enqueue(ctx context.Context, q Enqueuer, args A, opts []Option
 }
 
 func encodeArgs[A any](task string, args A) (json.RawMessage, error) {
-	encoded, err := json.Marshal(args)
+	encoded, err := json.Marshal(&args) // by its address, so that methods with pointer receivers are found
 	if err != nil {
 		return nil, fmt.Errorf("%w arguments of task %s: %w", ErrInvalid, task, err)
 	}
+	if replacedText(encoded) {
+		return nil, invalidf("arguments of task %s: a string is not valid UTF-8, which JSON would change; pass bytes as []byte", task)
+	}
 	return encoded, nil
+}
+
+// replacedText reports whether encoding/json has put the escape \ufffd for bytes that were not UTF-8. The character
+// itself it writes as it is, and a backslash of the caller's is doubled.
+func replacedText(encoded []byte) bool {
+	for rest := encoded; ; {
+		i := bytes.Index(rest, []byte(`\ufffd`))
+		if i < 0 {
+			return false
+		}
+		backslashes := 1
+		for j := i - 1; j >= 0 && rest[j] == '\\'; j-- {
+			backslashes++
+		}
+		if backslashes%2 == 1 {
+			return true
+		}
+		rest = rest[i+1:]
+	}
 }
 
 // DecodeArgs reads the arguments of a collected job back into the task's argument struct, as the worker would.
