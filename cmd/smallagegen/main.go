@@ -1,0 +1,25 @@
+// Command smallagegen writes the typed wrappers and the dispatch table of a package's annotated functions.
+//
+//	smallagegen [flags] [packages]
+//
+// Packages are named as for the go command; the default is the one in the current folder. It is usually run as
+// "go tool smallagegen ./..." from a //go:generate line.
+//
+// Exit status: 0 when all is done (or, with -check, would change nothing); 1 for diagnostics, failures, and differences
+// that -check finds; 2 for wrong usage.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	// A run that is interrupted finishes or undoes the file it is at, and goes no further.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}

@@ -1,0 +1,177 @@
+package gen
+
+import (
+	"fmt"
+	"go/types"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// jsonField is a field as encoding/json finds it in a struct, embedded structs included.
+type jsonField struct {
+	name  string // in JSON
+	place string
+}
+
+// structure checks the fields of a struct.
+func (w *jsonWalk) structure(t types.Type, s *types.Struct, addressable bool, depth int) string {
+	found := &jsonFields{walk: w, visited: map[types.Type]bool{}}
+	if problem := found.add(t, s, w.structName(t), addressable, depth); problem != "" {
+		return problem
+	}
+	for i, f := range found.list {
+		for _, other := range found.list[:i] {
+			if other.name == f.name {
+				return fmt.Sprintf("%s and %s both are %q in JSON, so that one of them is lost; give one another name with a json tag",
+					other.place, f.place, f.name)
+			}
+		}
+	}
+	return ""
+}
+
+func (w *jsonWalk) structName(t types.Type) string {
+	if _, named := t.(*types.Named); named {
+		return w.text(t)
+	}
+	return "struct"
+}
+
+// jsonFields collects the fields of one JSON object.
+type jsonFields struct {
+	walk    *jsonWalk
+	visited map[types.Type]bool
+	list    []jsonField
+}
+
+func (c *jsonFields) add(t types.Type, s *types.Struct, owner string, addressable bool, depth int) string {
+	if c.visited[t] {
+		return ""
+	}
+	c.visited[t] = true
+	for i := range s.NumFields() {
+		if problem := c.field(s.Field(i), s.Tag(i), owner, addressable, depth); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+func (c *jsonFields) field(f *types.Var, structTag, owner string, addressable bool, depth int) string {
+	w, place := c.walk, "field "+owner+"."+f.Name()
+	if f.Name() == "_" || empty(f.Type()) && !f.Exported() {
+		return "" // carries nothing
+	}
+	tag := reflect.StructTag(structTag).Get("json")
+	name, options := splitTag(tag)
+	typ := types.Unalias(f.Type())
+	inner, pointed := typ, false
+	if pointer, ok := typ.(*types.Pointer); ok {
+		inner, pointed = types.Unalias(pointer.Elem()), true
+	}
+	nested, isStruct := inner.Underlying().(*types.Struct)
+	if lock := lockName(inner); lock != "" {
+		return w.problem(place, typ, "is a lock, which cannot travel; pass the values without it")
+	}
+	switch {
+	case tag == "-":
+		if empty(typ) {
+			return ""
+		}
+		return w.problem(place, typ, `is left out by its tag json:"-", so that it would be lost; remove the tag, or pass a type without the field`)
+	case !f.Embedded() && !f.Exported(), f.Embedded() && !f.Exported() && !isStruct:
+		return w.problem(place, typ, "is unexported, so that JSON would lose it; export it, give the struct MarshalJSON and UnmarshalJSON, or pass its parts as parameters")
+	case f.Embedded() && !f.Exported() && pointed:
+		return w.problem(place, typ, "is an embedded pointer to an unexported struct, which JSON cannot fill; embed the struct itself, or export its type")
+	}
+	if f.Embedded() && name == "" && isStruct {
+		return c.add(inner, nested, w.structName(inner), addressable || pointed, depth+1)
+	}
+	if problem := w.options(typ, inner, place, options); problem != "" {
+		return problem
+	}
+	if name == "" {
+		name = f.Name()
+	}
+	c.list = append(c.list, jsonField{name, place})
+	return w.value(typ, place, addressable, depth)
+}
+
+// options checks what the json tag asks for.
+func (w *jsonWalk) options(typ, inner types.Type, place string, options []string) string {
+	writes, reads := encodings(inner, true)
+	own := writes != plain || reads != plain
+	if slices.Contains(options, "omitempty") && !own {
+		switch typ.Underlying().(type) {
+		case *types.Slice, *types.Map:
+			return w.problem(place, typ, "is left out by omitempty where it is empty, and arrives as nil; write omitzero, which leaves out only nil")
+		}
+	}
+	if slices.Contains(options, "string") && own {
+		return w.problem(place, typ, "has the tag option string, which does not go with an encoding of its own; remove the option")
+	}
+	return ""
+}
+
+// splitTag reads a json tag as encoding/json does: a name that is not valid there counts as none.
+func splitTag(tag string) (name string, options []string) {
+	name, rest, _ := strings.Cut(tag, ",")
+	if rest != "" {
+		options = strings.Split(rest, ",")
+	}
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) {
+			return "", options
+		}
+	}
+	return name, options
+}
+
+// lockName returns the name of a type that is a lock: it has Lock and Unlock with pointer receivers, or is of package
+// sync or sync/atomic.
+func lockName(t types.Type) string {
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok || types.IsInterface(named) {
+		return ""
+	}
+	obj := named.Obj()
+	if pkg := obj.Pkg(); pkg != nil && (pkg.Path() == "sync" || pkg.Path() == "sync/atomic") {
+		return pkg.Name() + "." + obj.Name()
+	}
+	_, isStruct := named.Underlying().(*types.Struct)
+	if isStruct && implements(types.NewPointer(named), locker) && !implements(named, locker) {
+		return obj.Name()
+	}
+	return ""
+}
+
+// lockIn returns the name of a lock that a copy of the value would copy, or "".
+func lockIn(t types.Type, depth int) string {
+	if depth > maxDepth {
+		return ""
+	}
+	if name := lockName(t); name != "" {
+		return name
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Array:
+		return lockIn(u.Elem(), depth+1)
+	case *types.Struct:
+		for f := range u.Fields() {
+			if name := lockIn(f.Type(), depth+1); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+func lockText(t types.Type, name string, local *types.Package) string {
+	text := (&jsonWalk{local: local}).text(t)
+	if named, ok := types.Unalias(t).(*types.Named); ok && lockName(named) != "" {
+		return text + " is a lock"
+	}
+	return text + " contains the lock " + name
+}

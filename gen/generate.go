@@ -1,0 +1,187 @@
+package gen
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/smallage/smallage/templates"
+)
+
+// Output is what a run found and what it would write.
+type Output struct {
+	Files       map[string][]byte // what each generated file should hold, by absolute path
+	Remove      []string          // generated files that are no longer needed
+	Diagnostics []Diagnostic      // everything that is wrong, by position; with any, nothing may be written
+	Tasks       []Task            // what was found, by name
+	Packages    []string          // import paths of what was loaded
+	Loading     time.Duration     // what the go command and type-checking took
+	Making      time.Duration     // what the rest took
+}
+
+// ErrNoTask is returned where the packages hold no task and nothing that was generated for one.
+var ErrNoTask = errors.New("no task found")
+
+// Generate loads the packages, checks them and makes their code. It changes nothing. The error is for what has no place
+// in the sources: patterns that match nothing, packages without a task, or a go command that fails.
+func Generate(ctx context.Context, o Options) (*Output, error) {
+	if len(o.Patterns) == 0 {
+		o.Patterns = []string{"."}
+	}
+	dir, err := filepath.Abs(o.Dir) // "" is the current folder
+	if err != nil {
+		return nil, fmt.Errorf("find the folder %s: %w", o.Dir, err)
+	}
+	o.Dir = dir
+	start := time.Now()
+	list, err := load(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no package matches %s; name folders that hold Go files, such as ./tasks, or ./... for all below", strings.Join(o.Patterns, " "))
+	}
+	loaded := time.Now()
+	out, err := fromPackages(o, list)
+	if err != nil {
+		return nil, err
+	}
+	out.Loading, out.Making = loaded.Sub(start), time.Since(loaded)
+	if len(out.Tasks)+len(out.Diagnostics)+len(out.Remove) == 0 {
+		return nil, fmt.Errorf("%w in %s; put //smallage:task into the doc comment of a function", ErrNoTask, strings.Join(o.Patterns, " "))
+	}
+	return out, nil
+}
+
+// fromPackages does all that follows the load.
+func fromPackages(o Options, list []*packages.Package) (*Output, error) {
+	slices.SortFunc(list, func(a, b *packages.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) })
+	r := &reporter{dir: o.Dir}
+	out := &Output{Files: map[string][]byte{}}
+	var sources []*source
+	for _, p := range list {
+		out.Packages = append(out.Packages, p.PkgPath)
+		s := newSource(p, r)
+		sources = append(sources, s)
+		if !s.check(r) {
+			continue
+		}
+		s.checkTasks(r)
+	}
+	checkNamesAcross(sources, r)
+	checkClientsAcross(sources, r)
+	var files []*templates.File
+	for _, s := range sources {
+		files = append(files, s.plan(out, r)...)
+		for _, t := range s.tasks {
+			out.Tasks = append(out.Tasks, listed(t, o.Dir))
+		}
+	}
+	slices.SortFunc(out.Tasks, func(a, b Task) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Package, b.Package))
+	})
+	out.Diagnostics = sorted(r.list)
+	if len(out.Diagnostics) > 0 {
+		out.Files = nil
+		return out, nil
+	}
+	for path := range out.Files {
+		if err := checkReplaceable(path, r); err != nil {
+			return nil, err
+		}
+	}
+	if out.Diagnostics = sorted(r.list); len(out.Diagnostics) > 0 {
+		out.Files = nil
+		return out, nil
+	}
+	for _, f := range files {
+		source, err := templates.Render(f)
+		if err != nil {
+			return nil, err
+		}
+		out.Files[filepath.Join(f.Dir, templates.FileName)] = source
+	}
+	out.Remove = orphans(o, sources, out.Files)
+	return out, nil
+}
+
+// checkTasks turns what was found in a package into tasks, and reports what cannot be.
+func (s *source) checkTasks(r *reporter) {
+	for _, t := range s.tasks {
+		t.settle(r)
+		t.checkSignature(r)
+		t.checkTemplate(r)
+		for _, p := range t.params {
+			t.Params = append(t.Params, &p.Param)
+		}
+	}
+	if s.client != nil {
+		s.client.check(s, r)
+	}
+	if len(s.tasks) == 0 {
+		return
+	}
+	s.settleConstraint(r)
+	s.checkIdentifiers(r)
+}
+
+// plan describes the files of a package.
+func (s *source) plan(out *Output, r *reporter) []*templates.File {
+	var usable []*task
+	for _, t := range s.tasks {
+		if t.fn != nil && t.Prefix != "" {
+			usable = append(usable, t)
+		}
+	}
+	if len(usable) == 0 || len(usable) < len(s.tasks) {
+		return nil
+	}
+	slices.SortFunc(s.tasks, func(a, b *task) int { return cmp.Compare(a.Prefix, b.Prefix) })
+	handlers := &templates.File{
+		Package: s.Name, Path: s.PkgPath, Module: s.module(), Dir: s.dir, Constraint: s.constraint,
+		Callers: s.client == nil,
+		Table:   &templates.Table{Dependencies: s.settleDependencies(r)},
+		Taken:   taken(s.names()),
+	}
+	for _, t := range s.tasks {
+		handlers.Tasks = append(handlers.Tasks, &t.Task)
+	}
+	out.Files[filepath.Join(s.dir, templates.FileName)] = nil
+	files := []*templates.File{handlers}
+	if s.client != nil && s.client.usable {
+		handlers.Table.Client = &templates.Package{Path: s.client.path, Name: s.client.name}
+		files = append(files, s.client.plan(s, handlers.Tasks))
+		out.Files[filepath.Join(s.client.dir, templates.FileName)] = nil
+	}
+	return files
+}
+
+func taken[V any](names map[string]V) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// checkReplaceable reports a file of another origin in the place of a generated one.
+func checkReplaceable(path string, r *reporter) error {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the file to be replaced: %w", err)
+	case !isOurs(data):
+		r.report(foreignFile, positionOf(path), filepath.Base(path))
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package gen
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// Tag is the build tag that takes generated files out of a load, stale or broken as they may be.
+const Tag = "smallagegen"
+
+// Options are what a run is given.
+type Options struct {
+	Dir      string   // where patterns are resolved and the go command runs; the current folder where empty
+	Patterns []string // packages, as the go command names them; "." where empty
+	Tags     []string // build tags, in addition to those of GOFLAGS
+	Env      []string // os.Environ() where nil
+}
+
+const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+	packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule
+
+// load asks for all packages at once, with types of their imports from export data: reading the imports from source, or
+// one load per package, would take many times as long.
+func load(ctx context.Context, o Options) ([]*packages.Package, error) {
+	tags, err := flagTags(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &packages.Config{
+		Context:    ctx,
+		Mode:       loadMode,
+		Dir:        o.Dir,
+		Env:        o.Env,
+		Fset:       token.NewFileSet(),
+		BuildFlags: []string{"-tags=" + strings.Join(append(append(tags, o.Tags...), Tag), ",")},
+	}
+	for _, pattern := range o.Patterns {
+		if strings.HasSuffix(pattern, ".go") || strings.HasPrefix(pattern, "file=") {
+			return nil, fmt.Errorf("%s is a file; name the folder of its package, such as ./tasks, or ./... for all", pattern)
+		}
+	}
+	list, err := packages.Load(cfg, o.Patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", strings.Join(o.Patterns, " "), err)
+	}
+	return list, nil
+}
+
+// flagTags returns the tags of GOFLAGS, wherever it is set: a -tags on the command line replaces them.
+func flagTags(ctx context.Context, o Options) ([]string, error) {
+	cmd := exec.CommandContext(ctx, "go", "env", "GOFLAGS")
+	cmd.Dir = o.Dir
+	cmd.Env = o.Env
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		if failed, ok := err.(*exec.ExitError); ok && len(failed.Stderr) > 0 {
+			return nil, fmt.Errorf("go env GOFLAGS: %s", strings.TrimSpace(string(failed.Stderr)))
+		}
+		return nil, fmt.Errorf("go env GOFLAGS: %w; smallagegen needs the go command on PATH", err)
+	}
+	var tags []string
+	for _, flag := range splitFlags(strings.TrimSpace(string(out))) {
+		name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		if name == "tags" && strings.HasPrefix(flag, "-") {
+			tags = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
+		}
+	}
+	return tags, nil
+}
+
+// splitFlags splits GOFLAGS as the go command does: at spaces, but not inside of an element in quotes.
+func splitFlags(s string) []string {
+	var flags []string
+	for {
+		s = strings.TrimLeft(s, " \t\r\n")
+		if s == "" {
+			return flags
+		}
+		if quote := s[0]; quote == '\'' || quote == '"' {
+			rest := s[1:]
+			end := strings.IndexByte(rest, quote)
+			if end < 0 {
+				end = len(rest)
+			}
+			flags = append(flags, rest[:end])
+			s = rest[min(end+1, len(rest)):]
+			continue
+		}
+		end := strings.IndexAny(s, " \t\r\n")
+		if end < 0 {
+			end = len(s)
+		}
+		flags = append(flags, s[:end])
+		s = s[end:]
+	}
+}
+
+// source is one loaded package.
+type source struct {
+	*packages.Package
+	dir        string
+	files      []*file
+	tasks      []*task
+	client     *client
+	constraint string // shared by the files of all tasks
+	header     bool   // there is a file of ours in the folder
+}
+
+// file is one Go file of a package's folder.
+type file struct {
+	path       string
+	syntax     *ast.File
+	loaded     bool // it is part of the build
+	test       bool
+	constraint string
+}
+
+// at returns the position of pos in the package's sources.
+func (s *source) at(pos token.Pos) token.Position { return s.Fset.Position(pos) }
+
+// module is the path of the package's module, or "".
+func (s *source) module() string {
+	if s.Module == nil {
+		return ""
+	}
+	return s.Module.Path
+}
+
+// check reports what makes a package unusable, and returns false where there is such a thing. Type errors are no such
+// thing: callers of names to be generated have them on every first run.
+func (s *source) check(r *reporter) bool {
+	usable := true
+	if len(s.Syntax) == 0 && s.header && len(s.files) == 0 {
+		return false // only our own file is left in the folder: an orphan, not a failure
+	}
+	for _, e := range s.Errors {
+		switch e.Kind {
+		case packages.ParseError:
+			r.report(syntaxError, parsePosition(e.Pos), e.Msg)
+			usable = false
+		case packages.TypeError:
+		default:
+			if s.fatal(e) {
+				r.report(loadFailed, parsePosition(e.Pos), oneLine(e.Msg))
+				usable = false
+			}
+		}
+	}
+	return usable && s.Types != nil && s.TypesInfo != nil
+}
+
+// fatal holds for errors of the go command that are not about the package's bodies: "# pkg …" repeats the compiler, and
+// an import that cannot be found may be a client package that is yet to be written, or is no concern of any signature.
+func (s *source) fatal(e packages.Error) bool {
+	return !strings.HasPrefix(e.Msg, "# ") && len(s.Syntax) == 0
+}
+
+func oneLine(msg string) string {
+	lines := strings.FieldsFunc(msg, func(r rune) bool { return r == '\n' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, ": ")
+}
+
+// parsePosition reads file:line:column, as package packages gives it.
+func parsePosition(s string) token.Position {
+	var p token.Position
+	if s == "" || s == "-" {
+		return p
+	}
+	parts := strings.Split(s, ":")
+	numbers := []int{}
+	for len(parts) > 1 && len(numbers) < 2 {
+		var n int
+		if _, err := fmt.Sscanf(parts[len(parts)-1], "%d", &n); err != nil {
+			break
+		}
+		numbers = append(numbers, n)
+		parts = parts[:len(parts)-1]
+	}
+	slices.Reverse(numbers)
+	p.Filename = strings.Join(parts, ":")
+	if len(numbers) > 0 {
+		p.Line = numbers[0]
+	}
+	if len(numbers) > 1 {
+		p.Column = numbers[1]
+	}
+	return p
+}
+
+// typeError returns the first type error between two positions, or "".
+func (s *source) typeError(from, to token.Pos) string {
+	for _, e := range s.TypeErrors {
+		if from <= e.Pos && e.Pos <= to {
+			return e.Msg
+		}
+	}
+	return ""
+}

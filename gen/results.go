@@ -1,0 +1,108 @@
+package gen
+
+import (
+	"go/ast"
+	"go/types"
+
+	"github.com/smallage/smallage/templates"
+)
+
+var errorType = types.Universe.Lookup("error").Type()
+
+// checkResults settles what the task returns beside its error.
+func (t *task) checkResults(signature *types.Signature, r *reporter) {
+	results := signature.Results()
+	n := results.Len()
+	at := t.at()
+	if t.decl.Type.Results != nil {
+		at = t.source.at(t.decl.Type.Results.Pos())
+	}
+	if n == 0 || !types.Identical(results.At(n-1).Type(), errorType) {
+		instead := "error"
+		switch n {
+		case 0:
+		case 1:
+			if t.typeText(results.At(0).Type()) != "error" {
+				instead = "(" + t.typeText(results.At(0).Type()) + ", error)"
+			}
+			if types.Unalias(results.At(0).Type()) == types.Typ[types.Invalid] {
+				instead = "error"
+			}
+		default:
+			instead = "error or (T, error)"
+		}
+		r.report(noError, at, t.label(), instead)
+		t.broken = true
+		return
+	}
+	if n > 2 {
+		r.report(manyResults, at, t.label(), n)
+		t.broken = true
+		return
+	}
+	if n == 1 {
+		return
+	}
+	typ, expr := results.At(0).Type(), resultExpr(t.decl.Type.Results)
+	if !t.checkType("the result", typ, expr, at, r) {
+		return
+	}
+	result, problem := classifyResult(typ, t.source.Types)
+	if problem != "" {
+		r.report(resultType, at, t.label(), t.typeText(typ), problem)
+		t.broken = true
+	}
+	t.Result = result
+}
+
+func resultExpr(list *ast.FieldList) ast.Expr { return list.List[0].Type }
+
+// classifyResult finds out how a value travels.
+func classifyResult(t types.Type, local *types.Package) (templates.Result, string) {
+	if slice, ok := types.Unalias(t).(*types.Slice); ok && types.Identical(slice.Elem(), types.Typ[types.Byte]) {
+		return templates.Result{Kind: templates.Bytes}, ""
+	}
+	target, kind := t, templates.Value
+	if pointer, ok := types.Unalias(t).(*types.Pointer); ok {
+		target, kind = pointer.Elem(), templates.Pointer
+	}
+	if types.IsInterface(target) {
+		return templates.Result{}, "an interface, of which a caller cannot know the type; return a concrete type"
+	}
+	writes, reads := implements(target, binaryMarshaler), implements(types.NewPointer(target), binaryUnmarshaler)
+	if !writes && implements(types.NewPointer(target), binaryMarshaler) {
+		writes = true
+		if kind == templates.Value {
+			kind = templates.AddressValue
+		}
+	}
+	switch {
+	case !writes && !reads:
+		return templates.Result{}, plainResult(t) + ", or give the type MarshalBinary and UnmarshalBinary"
+	case !reads:
+		return templates.Result{}, "whose pointer has no UnmarshalBinary([]byte) error; add it, or return []byte"
+	case !writes:
+		return templates.Result{}, "which has no MarshalBinary() ([]byte, error); add it, or return []byte"
+	}
+	for _, method := range []string{"MarshalBinary", "UnmarshalBinary"} {
+		if from := promotedFrom(target, method, local); from != "" {
+			return templates.Result{}, "whose " + method + " comes from the embedded " + from + " and leaves the other fields out; give the type its own"
+		}
+	}
+	return templates.Result{Kind: kind, Type: target}, ""
+}
+
+// plainResult says what to return instead of a type without an encoding.
+func plainResult(t types.Type) string {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if u.Info()&types.IsString != 0 {
+			return "which has no encoding of its own; return []byte(s)"
+		}
+	case *types.Slice:
+		if types.Identical(u.Elem(), types.Typ[types.Byte]) {
+			return "which is not []byte; convert it and return []byte"
+		}
+	}
+	return "which has no encoding of its own; return []byte, encoded as you decide (json.Marshal …)"
+}

@@ -1,0 +1,324 @@
+package gen
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/smallage/smallage/templates"
+)
+
+// task is one annotated function on its way to a templates.Task.
+type task struct {
+	templates.Task
+	settings settings
+	source   *source
+	file     *file
+	decl     *ast.FuncDecl
+	fn       *types.Func
+	params   []*param
+	words    map[string]token.Position // where each key's value stands
+	broken   bool                      // something was reported; what depends on it is not checked further
+}
+
+// at is where the function is declared.
+func (t *task) at() token.Position { return t.source.at(t.decl.Name.Pos()) }
+
+// label is how messages call the function: Charge, or Service.Charge.
+func (t *task) label() string {
+	if t.decl.Recv != nil {
+		if name := receiverName(t.decl); name != "" {
+			return name + "." + t.decl.Name.Name
+		}
+	}
+	return t.decl.Name.Name
+}
+
+// keyAt is where the value of a key stands.
+func (t *task) keyAt(key string) token.Position { return t.words[key] }
+
+// newSource finds every Go file of the package's folder and the directives in them.
+func newSource(p *packages.Package, r *reporter) *source {
+	s := &source{Package: p}
+	if len(p.GoFiles)+len(p.IgnoredFiles) == 0 {
+		return s
+	}
+	if len(p.GoFiles) > 0 {
+		s.dir = filepath.Dir(p.GoFiles[0])
+	} else {
+		s.dir = filepath.Dir(p.IgnoredFiles[0])
+	}
+	s.readLoaded()
+	s.readOthers()
+	slices.SortFunc(s.files, func(a, b *file) int { return strings.Compare(a.path, b.path) })
+	for _, f := range s.files {
+		f.constraint = constraintOf(f)
+		s.scan(f, r)
+	}
+	return s
+}
+
+// readLoaded takes the files that the load has parsed. What cgo makes of a file lies in the build cache; its positions
+// lead back to the original.
+func (s *source) readLoaded() {
+	for _, syntax := range s.Syntax {
+		path := s.Fset.File(syntax.FileStart).Name()
+		if !slices.Contains(s.GoFiles, path) {
+			path = s.Fset.Position(syntax.Package).Filename
+			if !slices.Contains(s.GoFiles, path) {
+				continue // _cgo_gotypes.go
+			}
+		}
+		if filepath.Base(path) == templates.FileName && isOursSyntax(syntax) {
+			s.header = true // a client's, which is part of the load
+			continue
+		}
+		s.files = append(s.files, &file{path: path, syntax: syntax, loaded: true})
+	}
+}
+
+// readOthers parses the files of the folder that are not part of this build: tests, and those that a constraint leaves
+// out. Directives in them are reported, and their names are not generated.
+func (s *source) readOthers() {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return // the load has just read it; a folder that vanished meanwhile has no directives
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		path := filepath.Join(s.dir, name)
+		if !strings.HasSuffix(name, ".go") || strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || entry.IsDir() ||
+			slices.ContainsFunc(s.files, func(f *file) bool { return f.path == path }) {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if isOurs(data) {
+			s.header = s.header || name == templates.FileName
+			continue
+		}
+		syntax, _ := parser.ParseFile(s.Fset, path, data, parser.ParseComments|parser.SkipObjectResolution)
+		if syntax == nil || slices.Contains(s.GoFiles, path) {
+			continue // does not parse, and is reported as such where it belongs to the build
+		}
+		s.files = append(s.files, &file{path: path, syntax: syntax, test: strings.HasSuffix(name, "_test.go")})
+	}
+}
+
+// isOurs holds for a file that smallagegen has written and may replace or remove.
+func isOurs(data []byte) bool {
+	line, _, _ := strings.Cut(string(data[:min(len(data), 200)]), "\n")
+	return strings.TrimRight(strings.TrimPrefix(line, "\ufeff"), "\r") == templates.Header
+}
+
+// isOursSyntax is isOurs for a file that has been parsed.
+func isOursSyntax(f *ast.File) bool {
+	return len(f.Comments) > 0 && f.Comments[0].Pos() < f.Package && f.Comments[0].List[0].Text == templates.Header
+}
+
+// scan reads the directives of one file.
+func (s *source) scan(f *file, r *reporter) {
+	owned := map[*ast.Comment]bool{}
+	for _, decl := range f.syntax.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Doc != nil {
+			s.scanFunc(f, fn, owned, r)
+		}
+	}
+	s.scanPackage(f, owned, r)
+	for _, group := range f.syntax.Comments {
+		for _, comment := range group.List {
+			if !owned[comment] {
+				s.scanComment(f, comment, group, r)
+			}
+		}
+	}
+}
+
+// scanFunc makes a task of a function whose doc comment has a directive.
+func (s *source) scanFunc(f *file, fn *ast.FuncDecl, owned map[*ast.Comment]bool, r *reporter) {
+	var t *task
+	for _, comment := range fn.Doc.List {
+		rest, ok := directive(comment.Text, taskDirective)
+		if !ok {
+			continue
+		}
+		owned[comment] = true
+		if !f.loaded {
+			if f.test {
+				r.report(testFile, s.at(comment.Pos()), taskDirective)
+			} else {
+				r.report(leftOut, s.at(comment.Pos()), taskDirective, f.why())
+			}
+			return
+		}
+		if t == nil {
+			t = &task{source: s, file: f, decl: fn, words: map[string]token.Position{}}
+			t.fn, _ = s.TypesInfo.Defs[fn.Name].(*types.Func)
+			t.Doc = fn.Doc.Text()
+			s.tasks = append(s.tasks, t)
+		}
+		t.read(comment, rest, r)
+	}
+}
+
+// read adds one line of a directive to the task's settings.
+func (t *task) read(comment *ast.Comment, rest string, r *reporter) {
+	base := len(comment.Text) - len(rest)
+	at := func(offset int) token.Position { return t.source.at(comment.Pos() + token.Pos(base+offset)) }
+	words, mistakes := parseWords(rest)
+	for _, m := range mistakes {
+		r.report(badWord, at(m.offset), m.text)
+		t.broken = true
+	}
+	for _, w := range words {
+		k, ok := keys[w.key]
+		if !ok {
+			r.report(unknownKey, at(w.offset), show(w.key), didYouMean(w.key, Keys()), oneOf(Keys()))
+			t.broken = true
+			continue
+		}
+		if first, twice := t.words[w.key]; twice {
+			r.report(repeatedKey, at(w.offset), w.key, first)
+			t.broken = true
+			continue
+		}
+		t.words[w.key] = at(w.values)
+		if problem := k.set(&t.settings, w.value); problem != "" {
+			r.report(badValue, at(w.values), w.key, show(w.value), problem)
+			t.broken = true
+		}
+	}
+}
+
+// scanPackage reads the directive of the package clause.
+func (s *source) scanPackage(f *file, owned map[*ast.Comment]bool, r *reporter) {
+	if f.syntax.Doc == nil {
+		return
+	}
+	for _, comment := range f.syntax.Doc.List {
+		rest, ok := directive(comment.Text, packageDirective)
+		if !ok {
+			continue
+		}
+		owned[comment] = true
+		switch {
+		case f.test:
+			r.report(testFile, s.at(comment.Pos()), packageDirective)
+		case !f.loaded:
+			r.report(leftOut, s.at(comment.Pos()), packageDirective, f.why())
+		default:
+			s.readPackage(comment, rest, r)
+		}
+	}
+}
+
+// readPackage reads one line of //smallage:package.
+func (s *source) readPackage(comment *ast.Comment, rest string, r *reporter) {
+	base := len(comment.Text) - len(rest)
+	at := func(offset int) token.Position { return s.at(comment.Pos() + token.Pos(base+offset)) }
+	words, mistakes := parseWords(rest)
+	for _, m := range mistakes {
+		r.report(badWord, at(m.offset), m.text)
+	}
+	if len(words)+len(mistakes) == 0 {
+		r.report(badWord, s.at(comment.Pos()), packageDirective+" says nothing; write client= and a folder, or remove it")
+	}
+	for _, w := range words {
+		switch {
+		case w.key != "client":
+			r.report(unknownKey, at(w.offset), show(w.key), didYouMean(w.key, []string{"client"}), "client")
+		case s.client != nil:
+			r.report(repeatedKey, at(w.offset), w.key, s.client.at)
+		default:
+			s.client = &client{value: w.value, at: at(w.values)}
+		}
+	}
+}
+
+// names returns the names that the package's files declare, with where. Tests and files for other systems count: the
+// generated file is built together with them, too.
+func (s *source) names() map[string]token.Position {
+	declared := map[string]token.Position{}
+	for _, f := range s.files {
+		if f.syntax.Name.Name != s.Name {
+			continue
+		}
+		for name, pos := range topLevel(f.syntax) {
+			if at, known := declared[name]; !known || before(s.at(pos), at) {
+				declared[name] = s.at(pos)
+			}
+		}
+	}
+	return declared
+}
+
+func before(a, b token.Position) bool {
+	return a.Filename < b.Filename || a.Filename == b.Filename && a.Offset < b.Offset
+}
+
+// topLevel returns the names that a file declares for its package.
+func topLevel(f *ast.File) map[string]token.Pos {
+	found := map[string]token.Pos{}
+	add := func(id *ast.Ident) {
+		if _, known := found[id.Name]; !known && id.Name != "_" {
+			found[id.Name] = id.Pos()
+		}
+	}
+	for _, decl := range f.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			if decl.Recv == nil && decl.Name.Name != "init" {
+				add(decl.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range decl.Specs {
+				switch spec := spec.(type) {
+				case *ast.TypeSpec:
+					add(spec.Name)
+				case *ast.ValueSpec:
+					for _, id := range spec.Names {
+						add(id)
+					}
+				}
+			}
+		}
+	}
+	return found
+}
+
+// imported returns the names that imports bring into the package's files, which no declaration may have.
+func (s *source) imported() map[string]token.Position {
+	found := map[string]token.Position{}
+	for _, f := range s.files {
+		if !f.loaded {
+			continue
+		}
+		scope := s.TypesInfo.Scopes[f.syntax]
+		if scope == nil {
+			continue
+		}
+		for _, name := range slices.Sorted(slices.Values(scope.Names())) {
+			obj := scope.Lookup(name)
+			at := s.at(obj.Pos())
+			if obj.Pkg() != s.Types {
+				at = s.at(f.syntax.Name.Pos()) // of a dot import
+			}
+			if _, known := found[name]; !known {
+				found[name] = at
+			}
+		}
+	}
+	return found
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

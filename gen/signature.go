@@ -1,0 +1,338 @@
+package gen
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/smallage/smallage/templates"
+)
+
+// param is a parameter of a task with where it is declared.
+type param struct {
+	templates.Param
+	at   token.Position
+	expr ast.Expr // its type as written
+	obj  *types.Var
+}
+
+// checkSignature turns the function's parameters and results into the task's, and reports what cannot be.
+func (t *task) checkSignature(r *reporter) {
+	if !t.checkFunction(r) {
+		t.broken = true
+		return
+	}
+	signature := t.fn.Signature()
+	if !t.checkContext(signature, r) {
+		t.broken = true
+	}
+	t.readParams(r)
+	t.checkNames(r)
+	t.settleInjected(r)
+	for _, p := range t.params {
+		t.checkParam(p, r)
+	}
+	t.checkResults(signature, r)
+}
+
+// checkFunction refuses functions that a worker could not call.
+func (t *task) checkFunction(r *reporter) bool {
+	name := t.decl.Name.Name
+	switch {
+	case t.decl.Recv == nil && (name == "init" || name == "main" && t.source.Name == "main"), name == "_":
+		r.report(specialFunction, t.at(), name)
+		return false
+	case t.fn == nil:
+		r.report(invalidType, t.at(), "the signature", name, "the function is not part of the package")
+		return false
+	case t.decl.Type.TypeParams != nil, t.fn.Signature().RecvTypeParams().Len() > 0:
+		r.report(genericFunction, t.at(), t.label())
+		return false
+	}
+	return true
+}
+
+func (t *task) checkContext(signature *types.Signature, r *reporter) bool {
+	params := signature.Params()
+	if params.Len() > 0 && isNamed(params.At(0).Type(), "context", "Context") && !(signature.Variadic() && params.Len() == 1) {
+		return true
+	}
+	more := ""
+	if params.Len() > 0 {
+		more = ", …"
+	}
+	r.report(noContext, t.at(), t.label(), t.decl.Name.Name, more)
+	return false
+}
+
+// isNamed holds for the named type of that package and name, also through an alias.
+func isNamed(t types.Type, path, name string) bool {
+	named, ok := types.Unalias(t).(*types.Named)
+	return ok && named.Obj().Name() == name && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path
+}
+
+// readParams lists the parameters after the first, which is the context.
+func (t *task) readParams(r *reporter) {
+	signature := t.fn.Signature()
+	index := 0
+	for _, fieldList := range t.decl.Type.Params.List {
+		names := fieldList.Names
+		if len(names) == 0 {
+			names = []*ast.Ident{nil}
+		}
+		for _, id := range names {
+			obj := signature.Params().At(index)
+			index++
+			if index == 1 && isNamed(obj.Type(), "context", "Context") {
+				continue
+			}
+			if id == nil || id.Name == "_" {
+				r.report(unnamedParameter, t.source.at(fieldList.Pos()), index, t.label(), t.typeText(obj.Type()))
+				t.broken = true
+				continue
+			}
+			t.params = append(t.params, &param{
+				Param: templates.Param{
+					Name: id.Name, Field: templates.Exported(id.Name), Type: obj.Type(),
+					Variadic: signature.Variadic() && index == signature.Params().Len(),
+				},
+				at: t.source.at(id.Pos()), expr: fieldList.Type, obj: obj,
+			})
+		}
+	}
+}
+
+// typeText writes a type as the package's own files would, near enough for a message.
+func (t *task) typeText(typ types.Type) string {
+	return types.TypeString(typ, func(p *types.Package) string {
+		if p == t.source.Types {
+			return ""
+		}
+		return p.Name()
+	})
+}
+
+// checkNames refuses names that JSON or the argument struct would confuse.
+func (t *task) checkNames(r *reporter) {
+	for i, p := range t.params {
+		for _, other := range t.params[:i] {
+			switch {
+			case strings.EqualFold(p.Name, other.Name):
+				r.report(similarParameters, p.at, other.Name, p.Name, t.label())
+			case p.Field == other.Field:
+				r.report(sameField, p.at, other.Name, p.Name, t.label(), p.Field)
+			default:
+				continue
+			}
+			t.broken = true
+		}
+	}
+}
+
+// settleInjected marks the parameters that the worker supplies, and checks the names in inject and optional.
+func (t *task) settleInjected(r *reporter) {
+	for _, name := range t.settings.inject {
+		if p := t.param(name); p != nil {
+			p.Dependency = &templates.Dependency{Name: p.Name, Type: p.Type, Nullable: nullable(p.Type)}
+			continue
+		}
+		t.unknown("inject", name, r)
+	}
+	for _, name := range t.settings.Optional {
+		switch p := t.param(name); {
+		case p == nil:
+			t.unknown("optional", name, r)
+		case p.Dependency != nil:
+			r.report(optionalInjected, t.keyAt("optional"), name)
+			t.broken = true
+		}
+	}
+}
+
+func (t *task) param(name string) *param {
+	for _, p := range t.params {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+func (t *task) paramNames() []string {
+	names := make([]string, len(t.params))
+	for i, p := range t.params {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// unknown reports a name in a directive that is no parameter.
+func (t *task) unknown(key, name string, r *reporter) {
+	names := "none"
+	if len(t.params) > 0 {
+		names = strings.Join(t.paramNames(), ", ")
+	}
+	r.report(unknownParameter, t.keyAt(key), key, name, t.label(), didYouMean(name, t.paramNames()), names)
+	t.broken = true
+}
+
+// nullable holds for types of which a nil value can be refused at start. A nil slice is an empty one and passes.
+func nullable(t types.Type) bool {
+	switch t.Underlying().(type) {
+	case *types.Pointer, *types.Interface, *types.Signature, *types.Chan, *types.Map:
+		return true
+	}
+	return false
+}
+
+// checkParam refuses types that do not check, that are generated, or that would not arrive as they were sent.
+func (t *task) checkParam(p *param, r *reporter) {
+	if !t.checkType("parameter "+p.Name, p.Type, p.expr, p.at, r) || p.Dependency != nil {
+		return
+	}
+	if problem := checkJSON(p.Type, t.source.Types); problem != "" {
+		r.report(lossyType, p.at, p.Name, t.label(), problem)
+		t.broken = true
+	}
+}
+
+// checkType refuses types that cannot be used at all, for an argument, a dependency or a result.
+func (t *task) checkType(what string, typ types.Type, expr ast.Expr, at token.Position, r *reporter) bool {
+	if name := t.generatedName(expr); name != "" {
+		r.report(generatedType, at, what, t.label(), name)
+		t.broken = true
+		return false
+	}
+	if invalid := invalidPart(typ); invalid != "" {
+		reason := t.source.typeError(expr.Pos(), expr.End())
+		if reason == "" {
+			reason = invalid
+		}
+		r.report(invalidType, at, what, t.label(), oneLine(reason))
+		t.broken = true
+		return false
+	}
+	cgo := ""
+	templates.WalkNames(typ, func(pkg *types.Package, name string) {
+		if pkg == t.source.Types && strings.HasPrefix(name, "_Ctype_") {
+			cgo = "C." + strings.TrimPrefix(name, "_Ctype_")
+		}
+	})
+	if cgo != "" {
+		r.report(cgoType, at, what, t.label(), cgo)
+		t.broken = true
+		return false
+	}
+	return true
+}
+
+// generatedName returns the name in a type expression that is generated for a task of the package, or declared in a
+// generated file of another.
+func (t *task) generatedName(expr ast.Expr) string {
+	found := ""
+	ast.Inspect(expr, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || found != "" {
+			return found == ""
+		}
+		obj := t.source.TypesInfo.Uses[id]
+		if obj == nil {
+			for _, other := range t.source.tasks {
+				if slices.Contains(other.Names().All(), id.Name) {
+					found = id.Name
+				}
+			}
+			return true
+		}
+		if _, isType := obj.(*types.TypeName); isType && obj.Pos().IsValid() && strings.HasSuffix(t.source.at(obj.Pos()).Filename, "/"+templates.FileName) {
+			found = id.Name
+		}
+		return true
+	})
+	return found
+}
+
+// invalidPart returns what in a type did not type-check, or "".
+func invalidPart(t types.Type) string {
+	return findInvalid(t, map[types.Type]bool{})
+}
+
+func findInvalid(t types.Type, seen map[types.Type]bool) string {
+	if seen[t] {
+		return ""
+	}
+	seen[t] = true
+	switch t := t.(type) {
+	case *types.Basic:
+		if t.Kind() == types.Invalid {
+			return "invalid type"
+		}
+	case *types.Alias:
+		if problem := findInvalid(types.Unalias(t), seen); problem != "" {
+			return fmt.Sprintf("%s is an alias of an invalid type", t.Obj().Name())
+		}
+		return firstInvalid(t.TypeArgs(), seen)
+	case *types.Named:
+		if problem := firstInvalid(t.TypeArgs(), seen); problem != "" {
+			return problem
+		}
+		if problem := findInvalid(t.Underlying(), seen); problem != "" {
+			return "inside of " + t.Obj().Name() + ": " + problem
+		}
+	case *types.Pointer:
+		return findInvalid(t.Elem(), seen)
+	case *types.Slice:
+		return findInvalid(t.Elem(), seen)
+	case *types.Array:
+		return findInvalid(t.Elem(), seen)
+	case *types.Chan:
+		return findInvalid(t.Elem(), seen)
+	case *types.Map:
+		if problem := findInvalid(t.Key(), seen); problem != "" {
+			return problem
+		}
+		return findInvalid(t.Elem(), seen)
+	case *types.Struct:
+		for f := range t.Fields() {
+			if problem := findInvalid(f.Type(), seen); problem != "" {
+				return "field " + f.Name() + ": " + problem
+			}
+		}
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for v := range tuple.Variables() {
+				if problem := findInvalid(v.Type(), seen); problem != "" {
+					return problem
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func firstInvalid(list *types.TypeList, seen map[types.Type]bool) string {
+	for t := range list.Types() {
+		if problem := findInvalid(t, seen); problem != "" {
+			return problem
+		}
+	}
+	return ""
+}
+
+// receiverName is the name of the receiver's type as written, or "".
+func receiverName(decl *ast.FuncDecl) string {
+	if decl.Recv == nil || len(decl.Recv.List) == 0 {
+		return ""
+	}
+	name := ""
+	ast.Inspect(decl.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return name == ""
+	})
+	return name
+}
