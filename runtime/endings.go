@@ -89,12 +89,17 @@ func (x *endings) done(d *delivery, value []byte, unkept string) {
 
 // already ends the copy of a job that is done: its outcome stays, or is completed where its worker died before writing.
 func (x *endings) already(d *delivery) {
-	x.s.observe(Event{Kind: EventSkipped, Job: d.info(), Key: d.env.dedup, Owner: d.env.id})
-	e := &ending{d: d, queue: d.queue, entry: d.entry, status: StatusOK, lost: true, step: stepAck}
-	if d.env.resultTTL > 0 {
+	x.submit(x.asDone(&ending{d: d, queue: d.queue, entry: d.entry}))
+}
+
+// asDone turns an ending into that of a job that is done already.
+func (x *endings) asDone(e *ending) *ending {
+	x.s.observe(Event{Kind: EventSkipped, Job: e.d.info(), Key: e.d.env.dedup, Owner: e.d.env.id})
+	e.status, e.lost, e.step = StatusOK, true, stepAck
+	if e.d.env.resultTTL > 0 {
 		e.step = stepOutcome
 	}
-	x.submit(e)
+	return e
 }
 
 // retry puts a job into the delayed set for its next attempt.
@@ -106,9 +111,14 @@ func (x *endings) retry(d *delivery, delay time.Duration, history string) {
 	x.submit(e)
 }
 
-// putBack delays a job whose task is unknown here: another worker, or the next version, may know it.
+// putBack delays a job whose task is unknown here: another worker, or the next version, may know it. The claim that an
+// earlier attempt may have left outlives the delay.
 func (x *endings) putBack(d *delivery) {
-	x.submit(&ending{d: d, queue: d.queue, entry: d.entry, delay: -1, step: stepRetry})
+	e := &ending{d: d, queue: d.queue, entry: d.entry, delay: -1, step: stepRetry}
+	if d.env.dedup != "" && !d.env.id.IsZero() {
+		e.step = stepExtend
+	}
+	x.submit(e)
 }
 
 // end records a verdict and carries it out.

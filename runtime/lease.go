@@ -1,6 +1,9 @@
 package smallage
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // renewLeases renews the lease of every entry in hand, read ahead or running, for as long as the session lives.
 func (s *session) renewLeases(stop <-chan struct{}) {
@@ -74,51 +77,30 @@ func (s *session) leaseLost(d *delivery) {
 	s.observe(Event{Kind: EventLeaseLost, Job: d.info()})
 }
 
-// keepClaims renews the dedup claims of running jobs once less than half is left.
-func (s *session) keepClaims(lists [][]*delivery) {
-	var calls []*scriptCall
-	var claimed []*delivery
-	for _, list := range lists {
-		for _, d := range list {
-			if d.claimed.Load() && !d.ending.Load() {
-				ttl := s.claimTTL(d, 0)
-				calls = append(calls, newCall(extendScript, []string{s.keys.dedup(d.env.dedup)},
-					d.env.id.String(), ttl.Milliseconds(), (ttl/2).Milliseconds()))
-				claimed = append(claimed, d)
+// confirmLease makes sure that an entry is still this worker's before its handler is called, and lets go of one that is
+// not: a worker that was frozen must not start what another has taken over, nor claim a key for a job that has ended.
+func (s *session) confirmLease(d *delivery) bool {
+	for !d.lost.Load() && !s.leaseFresh(d) {
+		c := newCall(renewScript, []string{d.queue.keys.stream}, s.consumer, neverStray, d.entry)
+		reply, err := s.scripts.run(c)
+		switch {
+		case err != nil:
+			if !s.holdOn(d, err) {
+				return false
 			}
+		case len(replyList(replyAt(reply, 0))) > 0:
+			s.stale(d)
+			return false
+		default:
+			d.renewed.Store(since(c.sent))
 		}
 	}
-	if len(calls) == 0 {
-		return
+	if d.lost.Load() {
+		s.hold.drop(d)
+		return false
 	}
-	runScripts(s.base, s.rdb, calls)
-	for i, c := range calls {
-		if c.err != nil {
-			s.outage.failed(c.err)
-			continue
-		}
-		if state := replyText(c.reply); state != "kept" && claimed[i].claimed.CompareAndSwap(true, false) {
-			s.claimLost(claimed[i], state)
-		}
-	}
+	return true
 }
 
-// claimTTL is how long a claim must live: the window, or twice the lease where that is longer, plus a delay to come.
-func (s *session) claimTTL(d *delivery, delay time.Duration) time.Duration {
-	return max(s.dedupTTL(d), 2*s.cfg.Lease) + delay
-}
-
-func (s *session) dedupTTL(d *delivery) time.Duration {
-	if d.task != nil && d.task.dedupTTL > 0 {
-		return d.task.dedupTTL
-	}
-	return s.cfg.DedupTTL
-}
-
-// claimLost reports a claim that is gone ("lost") or another job's while its job runs: the job runs on.
-func (s *session) claimLost(d *delivery, state string) {
-	owner := ownerOf(state)
-	s.log.Warn("smallage: the dedup claim of a running job is lost; the job runs on, but a duplicate may run beside it",
-		"task", d.env.task, "job", d.env.id, "key", shorten(d.env.dedup), "holder", owner)
-	s.observe(Event{Kind: EventClaimLost, Job: d.info(), Key: d.env.dedup, Owner: owner})
-}
+// neverStray makes a renewal look at the entries that it names alone.
+const neverStray = math.MaxInt32

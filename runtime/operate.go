@@ -101,7 +101,13 @@ func (s *session) cancelled(d *delivery) bool {
 		err := s.rdb.ZScore(s.base, d.queue.keys.cancel, d.env.id.String()).Err()
 		switch {
 		case err == nil:
-			s.endCancelled(d, d.env.attempt-1, d.env.history)
+			switch done, ok := s.isDone(d); {
+			case !ok:
+			case done: // it never undoes a job that has ended
+				s.endings.already(d)
+			default:
+				s.endCancelled(d, d.env.attempt-1, d.env.history)
+			}
 			return true
 		case isNilReply(err):
 			s.hold.notCancelled(d)

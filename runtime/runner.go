@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -35,7 +34,7 @@ func (s *session) process(d *delivery) {
 		s.endings.resume(d, d.prior)
 		return
 	case d.bad != nil:
-		s.bury(d, ReasonMalformed, fmt.Errorf("malformed entry: %w", d.bad))
+		s.buryUnlessDone(d, ReasonMalformed, fmt.Errorf("malformed entry: %w", d.bad))
 		return
 	case d.count > s.cfg.MaxDeliveries:
 		s.lostTooOften(d)
@@ -50,34 +49,30 @@ func (s *session) process(d *delivery) {
 	}
 	run, err := d.task.prepare(d.env.args)
 	if err != nil {
-		s.bury(d, ReasonMalformed, err)
+		s.buryUnlessDone(d, ReasonMalformed, err)
 		return
 	}
-	if d.env.dedup != "" && !s.claim(d) {
+	if !s.confirmLease(d) || d.env.dedup != "" && !s.claim(d) {
 		return
 	}
 	point("claimed")
 	s.execute(d, run)
 }
 
-// lostTooOften ends a job that was lost with its worker too often: dead, unless it had finished before it was lost.
+// lostTooOften ends a job that was lost with its worker too often.
 func (s *session) lostTooOften(d *delivery) {
-	if d.env.dedup != "" {
-		for {
-			value, err := s.rdb.Get(s.base, s.keys.dedup(d.env.dedup)).Result()
-			if err == nil || isNilReply(err) {
-				if value == "done:"+d.env.id.String() {
-					s.endings.already(d)
-					return
-				}
-				break
-			}
-			if !s.holdOn(d, err) {
-				return
-			}
-		}
+	s.buryUnlessDone(d, ReasonDeliveries, fmt.Errorf("lost with its worker %d times: the worker was killed, hung or cut off while it held the job", d.count-1))
+}
+
+// buryUnlessDone ends a job in the dead letter queue, unless it had succeeded before it came here again.
+func (s *session) buryUnlessDone(d *delivery, reason Reason, err error) {
+	switch done, ok := s.isDone(d); {
+	case !ok:
+	case done:
+		s.endings.already(d)
+	default:
+		s.bury(d, reason, err)
 	}
-	s.bury(d, ReasonDeliveries, fmt.Errorf("lost with its worker %d times: the worker was killed, hung or cut off while it held the job", d.count-1))
 }
 
 // bury ends a job in the dead letter queue.
@@ -112,39 +107,6 @@ func (s *session) expired(d *delivery) bool {
 			s.stale(d)
 		}
 		return true
-	}
-}
-
-// claim takes the job's dedup key, or ends the job where another holds it. A Redis error is no duplicate: it is tried
-// again for as long as the entry is this worker's.
-func (s *session) claim(d *delivery) bool {
-	key := s.keys.dedup(d.env.dedup)
-	for {
-		reply, err := s.scripts.run(newCall(claimScript, []string{key}, d.env.id.String(), s.claimTTL(d, 0).Milliseconds()))
-		if err != nil {
-			if !s.holdOn(d, err) {
-				return false
-			}
-			continue
-		}
-		switch state := replyText(replyAt(reply, 0)); state {
-		case "claimed", "again":
-			if state == "claimed" && (d.env.attempt > 1 || d.count > 1) {
-				s.log.Warn("smallage: the dedup claim of a job was lost between its runs and is taken anew",
-					"task", d.env.task, "job", d.env.id, "key", shorten(d.env.dedup))
-			}
-			d.claimed.Store(true)
-			return true
-		case "done":
-			s.endings.already(d)
-		default:
-			owner := ownerOf(replyText(replyAt(reply, 1)))
-			s.endings.end(d, &verdict{
-				Status: StatusDuplicate, Owner: owner.String(), Runs: d.env.attempt - 1,
-				Error: fmt.Sprintf("job %s holds the dedup key %q", owner, shorten(d.env.dedup)),
-			}, nil)
-		}
-		return false
 	}
 }
 
@@ -275,11 +237,4 @@ func (s *session) stale(d *delivery) {
 		s.leaseLost(d)
 	}
 	s.hold.drop(d)
-}
-
-// ownerOf reads the job id out of a dedup value, "claimed:<id>" or "done:<id>"; zero where it is neither.
-func ownerOf(value string) JobID {
-	_, id, _ := strings.Cut(value, ":")
-	owner, _ := ParseJobID(id)
-	return owner
 }

@@ -51,6 +51,7 @@ var (
 	doneScript    = newScript("done")
 	unclaimScript = newScript("unclaim")
 	extendScript  = newScript("extend")
+	dedupScript   = newScript("dedup")
 	forgetScript  = newScript("forget")
 	replayScript  = newScript("job", "dead", "replay")
 	undeadScript  = newScript("job", "dead", "undead")

@@ -25,7 +25,11 @@ func (x *endings) calls(e *ending) []*scriptCall {
 	case stepOutcome:
 		return []*scriptCall{x.outcomeCall(e)}
 	case stepExtend:
-		ttl := s.claimTTL(e.d, e.delay).Milliseconds()
+		delay := e.delay
+		if delay < 0 {
+			delay = longestPutBack
+		}
+		ttl := s.claimTTL(e.d, delay).Milliseconds()
 		return []*scriptCall{newCall(extendScript, []string{s.keys.dedup(e.d.env.dedup)}, id, ttl, ttl)}
 	case stepRetry:
 		e.d.ending.Store(true)
@@ -60,6 +64,9 @@ func (x *endings) calls(e *ending) []*scriptCall {
 	}
 	return nil
 }
+
+// longestPutBack is the longest delay of a job whose task is unknown, as retry.lua sets it.
+const longestPutBack = 30 * time.Second
 
 // The fields that a burial adds to a job's own.
 const (
@@ -111,7 +118,12 @@ func (x *endings) advance(e *ending, calls []*scriptCall) {
 			e.next()
 		}
 	case stepExtend:
-		if state := replyText(reply); state != "kept" && e.d.claimed.Swap(false) {
+		state := replyText(reply)
+		if state == doneBy(e.d.env.id) { // a worker that was cut off from this entry has finished the job
+			x.asDone(e)
+			return
+		}
+		if state != "kept" && e.d.claimed.Swap(false) {
 			s.claimLost(e.d, state)
 		}
 		e.step = stepRetry

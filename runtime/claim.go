@@ -1,0 +1,132 @@
+package smallage
+
+import (
+	"fmt"
+	"time"
+)
+
+// claim takes the job's dedup key, or ends the job where another holds it. A Redis error is no duplicate: it is tried
+// again for as long as the entry is this worker's.
+func (s *session) claim(d *delivery) bool {
+	key := s.keys.dedup(d.env.dedup)
+	for {
+		reply, err := s.scripts.run(newCall(claimScript, []string{key}, d.env.id.String(), s.claimTTL(d, 0).Milliseconds()))
+		if err != nil {
+			if !s.holdOn(d, err) || !s.confirmLease(d) {
+				return false
+			}
+			continue
+		}
+		switch state := replyText(replyAt(reply, 0)); state {
+		case "claimed":
+			s.claimMissing(d, "the job claims it anew", JobID{})
+			d.claimed.Store(true)
+			return true
+		case "again":
+			d.claimed.Store(true)
+			return true
+		case "done":
+			s.endings.already(d)
+		default:
+			owner := ownerOf(replyText(replyAt(reply, 1)))
+			s.claimMissing(d, "another job has claimed it since, so this one is a duplicate", owner)
+			s.endings.end(d, &verdict{
+				Status: StatusDuplicate, Owner: owner.String(), Runs: d.env.attempt - 1, History: d.env.history,
+				Error: fmt.Sprintf("job %s holds the dedup key %q", owner, shorten(d.env.dedup)),
+			}, nil)
+		}
+		return false
+	}
+}
+
+// claimMissing reports a claim that should have been there. A job that ran before had one; a job that was lost with its
+// worker had one only if it had started, which nobody can tell any more.
+func (s *session) claimMissing(d *delivery, then string, owner JobID) {
+	facts := []any{"task", d.env.task, "job", d.env.id, "key", shorten(d.env.dedup), "holder", owner}
+	switch {
+	case d.env.attempt > 1:
+		s.log.Warn("smallage: the dedup claim of a job was lost between its attempts; "+then, facts...)
+		s.observe(Event{Kind: EventClaimLost, Job: d.info(), Key: d.env.dedup, Owner: owner})
+	case d.count > 1:
+		s.log.Info("smallage: the dedup claim of a job was lost, or its worker died before it started the job; "+then, facts...)
+	}
+}
+
+// isDone reports whether the key says that this very job is done: nothing may then end it in another way. ok is false
+// where the entry was let go instead, because Redis stayed away.
+func (s *session) isDone(d *delivery) (done, ok bool) {
+	if d.env.dedup == "" || d.env.id.IsZero() {
+		return false, true
+	}
+	for {
+		value, err := s.rdb.Get(s.base, s.keys.dedup(d.env.dedup)).Result()
+		if err == nil || isNilReply(err) {
+			return value == doneBy(d.env.id), true
+		}
+		if !s.holdOn(d, err) {
+			return false, false
+		}
+	}
+}
+
+func doneBy(id JobID) string { return "done:" + id.String() }
+
+// claimTTL is how long a claim must live: the window, or long enough for a takeover where that is longer, plus a delay
+// to come. A takeover happens up to two ticks after the lease ran out.
+func (s *session) claimTTL(d *delivery, delay time.Duration) time.Duration {
+	return max(s.dedupTTL(d), 2*s.cfg.Lease+2*tickEvery) + delay
+}
+
+// claimFloor is the rest of a claim below which it is renewed: half, or what a takeover from now on takes.
+func (s *session) claimFloor(ttl time.Duration) time.Duration {
+	return max(ttl/2, s.cfg.Lease*3/2+2*tickEvery)
+}
+
+// dedupTTL is the window of the job's task.
+func (s *session) dedupTTL(d *delivery) time.Duration {
+	if d.task != nil && d.task.dedupTTL > 0 {
+		return d.task.dedupTTL
+	}
+	return s.cfg.DedupTTL
+}
+
+// keepClaims renews the dedup claims of running jobs, each once less than its floor is left.
+func (s *session) keepClaims(lists [][]*delivery) {
+	var calls []*scriptCall
+	var claimed []*delivery
+	for _, list := range lists {
+		for _, d := range list {
+			if d.claimed.Load() && !d.ending.Load() && !d.lost.Load() {
+				ttl := s.claimTTL(d, 0)
+				calls = append(calls, newCall(extendScript, []string{s.keys.dedup(d.env.dedup)},
+					d.env.id.String(), ttl.Milliseconds(), s.claimFloor(ttl).Milliseconds()))
+				claimed = append(claimed, d)
+			}
+		}
+	}
+	if len(calls) == 0 {
+		return
+	}
+	runScripts(s.base, s.rdb, calls)
+	for i, c := range calls {
+		if c.err != nil {
+			s.outage.failed(c.err)
+			continue
+		}
+		state := replyText(c.reply)
+		if state == "kept" || state == doneBy(claimed[i].env.id) { // done since the list was made
+			continue
+		}
+		if claimed[i].claimed.CompareAndSwap(true, false) {
+			s.claimLost(claimed[i], state)
+		}
+	}
+}
+
+// claimLost reports a claim that is gone ("lost") or another job's while its job runs: the job runs on.
+func (s *session) claimLost(d *delivery, state string) {
+	owner := ownerOf(state)
+	s.log.Warn("smallage: the dedup claim of a running job is lost; the job runs on, but a duplicate may run beside it",
+		"task", d.env.task, "job", d.env.id, "key", shorten(d.env.dedup), "holder", owner)
+	s.observe(Event{Kind: EventClaimLost, Job: d.info(), Key: d.env.dedup, Owner: owner})
+}
