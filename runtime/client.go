@@ -136,10 +136,11 @@ func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
 			}
 		}
 	}
-	if job.ResultTTL == 0 {
+	stored := !cmd.script || replyNumber(cmd.Val()) == 1
+	if stored && job.ResultTTL == 0 {
 		c.silent.add(job.ID)
 	}
-	if c.cfg.Observer != nil {
+	if stored && c.cfg.Observer != nil {
 		c.cfg.Observer.Observe(Event{Kind: EventEnqueued, Job: JobInfo{
 			ID: job.ID, Task: job.Task, Queue: job.Queue, Attempt: 1, Headers: job.Headers,
 		}})

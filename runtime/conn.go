@@ -15,6 +15,7 @@ func blockingClient(rdb redis.UniversalClient, conns int, longest time.Duration)
 	switch rdb := rdb.(type) {
 	case *redis.Client:
 		opt := *rdb.Options()
+		opt.MaxRetries = -1 // a lost reply must be known to be lost
 		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = conns, 0, 0, 0
 		opt.PoolTimeout = longest + slack
 		opt.ReadTimeout = longest + slack

@@ -28,6 +28,9 @@ const (
 	fieldWake         = "wake"    // an entry without a job, which wakes a sleeping worker
 )
 
+// maxFields is how many fields a job may have: scripts pass them as arguments, of which Lua takes some thousands.
+const maxFields = 1000
+
 // envelope is a decoded stream entry.
 type envelope struct {
 	version    int
@@ -86,6 +89,9 @@ func decodeFields(values map[string]any) (envelope, error) {
 		}
 		return n
 	}
+	if len(values) > maxFields {
+		problems = append(problems, fmt.Errorf("%d fields, at most %d", len(values), maxFields))
+	}
 	e := envelope{
 		version:    int(number(fieldVersion, 1)),
 		task:       text(fieldTask),
@@ -122,6 +128,9 @@ func decodeFields(values map[string]any) (envelope, error) {
 	}
 	if e.attempt == 0 {
 		e.attempt = 1
+	}
+	if e.version > envelopeVersion && len(values) <= maxFields {
+		return e, nil // a newer worker understands it; only that is known of it here
 	}
 	return e, errors.Join(problems...)
 }

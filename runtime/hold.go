@@ -3,6 +3,7 @@ package smallage
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,6 +33,10 @@ type queueState struct {
 	dry     bool                // the last read brought less than was asked for
 	roomy   chan struct{}       // tells the waiting reader to look again
 	marked  map[JobID]time.Time // cancelled by id, as far as this worker knows, and until when that is of interest
+
+	// strayed is when a read or a tick last failed, in ns since the process's start: its reply may have brought entries
+	// that this consumer now holds without knowing. 0: never, or looked for since. Negative: one cannot tell, so look always.
+	strayed atomic.Int64
 
 	reader readerState
 }

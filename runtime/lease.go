@@ -35,6 +35,9 @@ func (s *session) renewAll() {
 	var lists [][]*delivery
 	for _, q := range s.hold.queues {
 		list := s.hold.inHand(q)
+		if len(list) == 0 && q.strayed.Load() == 0 {
+			continue // an idle worker sends nothing
+		}
 		args := []any{s.consumer, (s.cfg.Lease / 2).Milliseconds()}
 		for _, d := range list {
 			args = append(args, d.entry)
@@ -65,8 +68,11 @@ func (s *session) renewAll() {
 			}
 			d.renewed.Store(since(sent))
 		}
-		// A connection that broke while a read was answered leaves entries that this consumer holds without knowing.
-		s.hold.add(queues[i], s.takenEntries(queues[i], replyAt(c.reply, 1), sent), -1)
+		q := queues[i]
+		s.hold.add(q, s.takenEntries(q, replyAt(c.reply, 1), sent), -1)
+		if at := q.strayed.Load(); at > 0 && since(sent)-at > int64(s.cfg.Lease) {
+			q.strayed.CompareAndSwap(at, 0)
+		}
 	}
 	s.keepClaims(lists)
 }

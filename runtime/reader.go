@@ -111,6 +111,13 @@ func (s *session) readGroup(q *queueState, room int, block time.Duration) ([]red
 	return read.Result()
 }
 
+// mayHaveStrayed notes that a reply got lost which may have brought entries.
+func (q *queueState) mayHaveStrayed() {
+	if q.strayed.Load() >= 0 {
+		q.strayed.Store(since(time.Now()))
+	}
+}
+
 // readFailed makes good a stream that is gone, and otherwise waits before the next try.
 func (s *session) readFailed(ctx context.Context, q *queueState, err error) {
 	if redis.HasErrorPrefix(err, "NOGROUP") || strings.Contains(err.Error(), "NOGROUP") || redis.HasErrorPrefix(err, "UNBLOCKED") {
@@ -118,6 +125,7 @@ func (s *session) readFailed(ctx context.Context, q *queueState, err error) {
 		q.reader.pause.wait(ctx)        // bounded work, should it vanish again and again
 		return
 	}
+	q.mayHaveStrayed()
 	s.outage.failed(err)
 	q.reader.pause.wait(ctx)
 }
@@ -132,10 +140,11 @@ func (s *session) tick(ctx context.Context, q *queueState) {
 	}
 	sent := time.Now()
 	k := q.keys
-	reply, err := tickScript.run(s.base, s.rdb,
+	reply, err := tickScript.run(s.base, s.reading,
 		[]string{k.stream, k.delayed, k.delayedJobs, k.workers, k.pass, k.verdict, k.cancel, k.paused},
 		s.consumer, s.cfg.Lease.Milliseconds(), room, suspects, promoteLimit, tickEvery.Milliseconds(), q.reader.newestMark)
 	if err != nil {
+		q.mayHaveStrayed()
 		s.outage.failed(err)
 		q.reader.nextTick = time.Now().Add(q.reader.pause.wait(ctx))
 		return

@@ -76,6 +76,9 @@ func newCall(s *script, keys []string, args ...any) *scriptCall {
 // runScripts sends the calls in one flush and fills in each one's reply or error. Scripts that the server does not know,
 // as after a restart, are sent whole in a second flush: all of them are safe to send again.
 func runScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) {
+	if len(calls) == 0 {
+		return
+	}
 	unknown := sendScripts(ctx, rdb, calls, false)
 	if len(unknown) > 0 {
 		sendScripts(ctx, rdb, unknown, true)

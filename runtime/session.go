@@ -14,7 +14,7 @@ import (
 type session struct {
 	*Worker
 	consumer string
-	reading  redis.UniversalClient // for blocking reads
+	reading  redis.UniversalClient // for blocking reads and for ticks; one connection per queue
 	hold     *hold
 	endings  *endings
 	scripts  *coalescer // for calls that a runner waits for
@@ -56,6 +56,11 @@ func (s *session) run(ctx context.Context) error {
 	var closeReading func() error
 	s.reading, closeReading = blockingClient(s.rdb, len(s.queues), longestBlock)
 	defer func() { _ = closeReading() }()
+	if _, single := s.reading.(*redis.Client); !single || s.reading == s.rdb {
+		for _, q := range s.hold.queues {
+			q.strayed.Store(-1) // this client sends again by itself, and so hides lost replies
+		}
+	}
 	s.log.Info("smallage: worker starts", "consumer", s.consumer, "queues", s.queues, "concurrency", s.cfg.Concurrency)
 
 	var readers, background sync.WaitGroup

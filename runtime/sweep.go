@@ -5,7 +5,7 @@ import "time"
 // sweep removes now and then what dead workers leave in Redis, and names the queues in the registry, which a flush may
 // have emptied. All workers of a queue share one gate, so their number does not matter.
 func (s *session) sweep(stop <-chan struct{}) {
-	every := min(max(s.cfg.Lease, time.Second), 30*time.Second)
+	every := min(max(2*s.cfg.Lease, time.Second), time.Minute)
 	gone := max(2*s.cfg.Lease, 5*time.Second)
 	timer := time.NewTicker(every)
 	defer timer.Stop()
