@@ -1,6 +1,7 @@
 package smallage
 
 import (
+	"context"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -9,8 +10,8 @@ import (
 
 // blockingClient returns a client to the same Redis with a pool of its own, for commands that block: they must not take
 // connections from the application, nor be ended by its read timeout. A client of a type that cannot be copied is used
-// as it is; closed is then nil.
-func blockingClient(rdb redis.UniversalClient, conns int, longest time.Duration) (client redis.UniversalClient, closed func() error) {
+// as it is. onConnect, where not nil, is called for each new connection to a single server.
+func blockingClient(rdb redis.UniversalClient, conns int, longest time.Duration, onConnect func(context.Context, *redis.Conn)) (client redis.UniversalClient, closed func() error) {
 	const slack = 5 * time.Second // for a slow reply after the block ended
 	switch rdb := rdb.(type) {
 	case *redis.Client:
@@ -21,6 +22,17 @@ func blockingClient(rdb redis.UniversalClient, conns int, longest time.Duration)
 		opt.ReadTimeout = longest + slack
 		opt.ContextTimeoutEnabled = false
 		opt.PushNotificationProcessor, opt.MaintNotificationsConfig = nil, noMaintNotifications() // belong to the client given
+		if theirs := opt.OnConnect; onConnect != nil {
+			opt.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+				if theirs != nil {
+					if err := theirs(ctx, conn); err != nil {
+						return err
+					}
+				}
+				onConnect(ctx, conn)
+				return nil
+			}
+		}
 		c := redis.NewClient(&opt)
 		return c, c.Close
 	case *redis.ClusterClient:

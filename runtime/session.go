@@ -19,6 +19,7 @@ type session struct {
 	endings  *endings
 	scripts  *coalescer // for calls that a runner waits for
 	outage   *outageLog
+	unblock  unblocker
 	handler  Handler // innermost call wrapped by the middleware
 
 	base      context.Context // Run's values without its end: for everything that a drain must still do
@@ -54,7 +55,7 @@ func newSession(w *Worker, ctx context.Context) *session {
 // run lives until ctx ended and everything is drained.
 func (s *session) run(ctx context.Context) error {
 	var closeReading func() error
-	s.reading, closeReading = blockingClient(s.rdb, len(s.queues), longestBlock)
+	s.reading, closeReading = blockingClient(s.rdb, len(s.queues), longestBlock, s.unblock.connected)
 	defer func() { _ = closeReading() }()
 	if _, single := s.reading.(*redis.Client); !single || s.reading == s.rdb {
 		for _, q := range s.hold.queues {
@@ -95,7 +96,7 @@ func (s *session) drain(readers *sync.WaitGroup) {
 	point("handed-back")
 	finished := make(chan struct{})
 	go func() {
-		readers.Wait()
+		s.unblock.until(s, readers)
 		s.handBack(s.hold.closeUnstarted()) // what a read brought in the meantime
 		s.runners.Wait()
 		s.endings.idle()

@@ -18,7 +18,7 @@ import (
 // bench is what most tests need: a server, a namespace of the test's own, a client, and workers on demand.
 type bench struct {
 	t      *testing.T
-	rdb    *redis.Client
+	rdb    redis.UniversalClient
 	ns     string
 	client *smallage.Client
 	log    *logBuffer
@@ -30,7 +30,7 @@ func newBench(t *testing.T) *bench {
 	return newBenchOn(t, redistest.Shared(t).Client())
 }
 
-func newBenchOn(t *testing.T, rdb *redis.Client) *bench {
+func newBenchOn(t *testing.T, rdb redis.UniversalClient) *bench {
 	t.Helper()
 	ns := redistest.Namespace(t)
 	client, err := smallage.NewClient(rdb, smallage.ClientConfig{Namespace: ns})

@@ -141,7 +141,7 @@ func (w *waits) connection() (redis.UniversalClient, error) {
 		return nil, errClosed
 	}
 	if w.rdb == nil {
-		w.rdb, w.end = blockingClient(w.client.rdb, w.client.cfg.MaxWaitConns, waitSlice)
+		w.rdb, w.end = blockingClient(w.client.rdb, w.client.cfg.MaxWaitConns, waitSlice, nil)
 	}
 	return w.rdb, nil
 }
