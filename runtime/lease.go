@@ -42,7 +42,7 @@ func (s *session) renewAll() {
 		for _, d := range list {
 			args = append(args, d.entry)
 		}
-		calls = append(calls, newCall(renewScript, []string{q.keys.stream}, args...))
+		calls = append(calls, newCall(renewScript, []string{q.keys.stream, q.keys.verdict}, args...))
 		queues = append(queues, q)
 		lists = append(lists, list)
 	}
@@ -87,7 +87,7 @@ func (s *session) leaseLost(d *delivery) {
 // not: a worker that was frozen must not start what another has taken over, nor claim a key for a job that has ended.
 func (s *session) confirmLease(d *delivery) bool {
 	for !d.lost.Load() && !s.leaseFresh(d) {
-		c := newCall(renewScript, []string{d.queue.keys.stream}, s.consumer, neverStray, d.entry)
+		c := newCall(renewScript, []string{d.queue.keys.stream, d.queue.keys.verdict}, s.consumer, neverStray, d.entry)
 		reply, err := s.scripts.run(c)
 		switch {
 		case err != nil:

@@ -1,8 +1,8 @@
 -- Renews the lease of every entry that a worker has in hand, and finds those that it holds without knowing: their
 -- delivery was lost on the way.
--- KEYS  1 stream
+-- KEYS  1 stream  2 verdict
 -- ARGV  1 consumer  2 idle time in ms after which an entry not in hand counts as lost on the way  3… entry ids in hand
--- Returns {lost ids, {{id, count, fields, false}…}}.
+-- Returns {lost ids, {{id, count, fields, verdict}…}}.
 local mine, idle = holding(KEYS[1], ARGV[1], '-', '+')
 local lost, by_count = {}, {}
 for i = 3, #ARGV do
@@ -28,6 +28,6 @@ for count, ids in pairs(by_count) do
 end
 local adopted = {}
 for id, count in pairs(mine) do
-  if idle[id] >= tonumber(ARGV[2]) then take(adopted, KEYS[1], ARGV[1], id, count, false) end
+  if idle[id] >= tonumber(ARGV[2]) then take(adopted, KEYS[1], ARGV[1], id, count, KEYS[2]) end
 end
 return {lost, adopted}
