@@ -1,0 +1,85 @@
+package crashtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	smallage "github.com/smallage/smallage/runtime"
+)
+
+// Setup is what a worker process is told.
+type Setup struct {
+	Addr          string
+	Namespace     string
+	Ledger        string // folder of the ledgers
+	Concurrency   int
+	Lease         time.Duration
+	MaxDeliveries int
+	DrainTimeout  time.Duration
+
+	// EnqueueID has the process enqueue one Plain job with this id instead of working.
+	EnqueueID string
+}
+
+// setupVariable holds the Setup as JSON.
+const setupVariable = "SMALLAGE_CRASHTEST"
+
+// RunWorker is the worker program. SIGTERM drains it, a second one ends it at once. It ends by itself where the process
+// that holds the other end of its standard input is gone, so that none outlives its test.
+func RunWorker() error {
+	var setup Setup
+	if err := json.Unmarshal([]byte(os.Getenv(setupVariable)), &setup); err != nil {
+		return fmt.Errorf("%s: %w", setupVariable, err)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(3)
+	}()
+	ledger, err := OpenLedger(setup.Ledger)
+	if err != nil {
+		return err
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: setup.Addr})
+	defer func() { _ = rdb.Close() }()
+	if setup.EnqueueID != "" {
+		return enqueueOne(rdb, setup)
+	}
+	w, err := smallage.NewWorker(rdb, smallage.WorkerConfig{
+		Name: consumerName(os.Getpid()), Namespace: setup.Namespace, Concurrency: setup.Concurrency, Lease: setup.Lease, MaxDeliveries: setup.MaxDeliveries,
+		DrainTimeout: setup.DrainTimeout, Observer: ledger,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}, Table(ledger))
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the next signal then ends the process
+	return w.Run(ctx)
+}
+
+func enqueueOne(rdb *redis.Client, setup Setup) error {
+	client, err := smallage.NewClient(rdb, smallage.ClientConfig{Namespace: setup.Namespace})
+	if err != nil {
+		return err
+	}
+	id, err := smallage.ParseJobID(setup.EnqueueID)
+	if err != nil {
+		return err
+	}
+	_, err = Plain.Enqueue(context.Background(), client, Args{}, []smallage.Option[Args]{With.ID(id)})
+	return err
+}
+
+// consumerName begins the names of a process's consumers.
+func consumerName(pid int) string { return "p" + strconv.Itoa(pid) }
