@@ -17,58 +17,93 @@ type hold struct {
 	slots    int // handlers at once
 	limit    int // entries at once
 	held     int
+	reserved int  // of the limit, for replies to come
 	waiting  int  // runners without a job
 	suspects int  // suspects in hand, or about to be taken
 	closed   bool // no further job starts
 }
 
-// queueState is one queue's part of the hold. Fields are guarded by hold.mu but for those of the reader alone.
+// queueState is one queue's part of the hold. Fields are guarded by hold.mu but for channels and atomics.
 type queueState struct {
-	name    string
-	keys    *queueKeys
-	weight  int
-	credit  int // of the smooth weighted round robin
-	pending []*delivery
-	entries map[string]*delivery
-	dry     bool                // the last read brought less than was asked for
-	roomy   chan struct{}       // tells the waiting reader to look again
-	marked  map[JobID]time.Time // cancelled by id, as far as this worker knows, and until when that is of interest
+	name     string
+	keys     *queueKeys
+	weight   int
+	credit   int // of the smooth weighted round robin
+	pending  []*delivery
+	reserved int // of the pending ones, for replies to come
+	entries  map[string]*delivery
+	dry      bool // the last read brought less than was asked for
+
+	marked     map[JobID]time.Time // cancelled by id, as far as this worker knows, and until when that is of interest
+	newestMark string              // score of the newest cancel mark seen
+
+	roomy  chan struct{} // tells the waiting reader to look again
+	kick   chan struct{} // asks for a tick now
+	paused atomic.Bool
+	more   atomic.Bool // handed-back entries wait for room: they come before new ones
 
 	// strayed is when a read or a tick last failed, in ns since the process's start: its reply may have brought entries
 	// that this consumer now holds without knowing. 0: never, or looked for since. Negative: one cannot tell, so look always.
 	strayed atomic.Int64
-
-	reader readerState
 }
 
 func newHold(w *Worker) *hold {
 	h := &hold{strict: w.cfg.StrictPriority, slots: w.cfg.Concurrency, limit: 2*w.cfg.Concurrency + len(w.queues)}
 	h.ready.L = &h.mu
 	for _, name := range w.queues {
-		h.queues = append(h.queues, &queueState{
+		q := &queueState{
 			name: name, keys: w.keys.queue(name), weight: w.cfg.Queues[name], dry: true,
-			entries: map[string]*delivery{}, roomy: make(chan struct{}, 1), marked: map[JobID]time.Time{},
-			reader: readerState{newestMark: "-inf"},
-		})
+			entries: map[string]*delivery{}, marked: map[JobID]time.Time{}, newestMark: "-inf",
+			roomy: make(chan struct{}, 1), kick: make(chan struct{}, 1),
+		}
+		q.more.Store(true) // nothing is read before the first tick has looked
+		h.queues = append(h.queues, q)
 	}
 	return h
 }
 
-// room is how many entries may be read from q now. Every queue may always hold one unstarted entry, so that a full one
-// does not keep another from being seen; beyond that, queues that have more waiting share by weight or order.
-func (h *hold) room(q *queueState) int {
+// reserve sets room aside for entries to be read from q, and returns how many; add gives it back. Every queue may always
+// hold one unstarted entry, so that a full one does not keep another from being seen; beyond that, queues that have more
+// waiting share by weight or order. A reader that may block for long takes only a part, so that other queues, and
+// entries to be taken over, find some.
+func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return 0
 	}
-	free := h.limit - h.held
+	room := h.room(q)
+	if mayBlock && room > 1 {
+		room = max(1, room/(2*len(h.queues)))
+	} else if room > 2 {
+		room-- // for an entry to be taken over
+	}
+	h.reserved += room
+	q.reserved += room
+	return room
+}
+
+// reserveRest sets aside whatever room there is, for entries to be taken over.
+func (h *hold) reserveRest(q *queueState) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return 0
+	}
+	room := h.room(q)
+	h.reserved += room
+	q.reserved += room
+	return room
+}
+
+func (h *hold) room(q *queueState) int {
+	free := h.limit - h.held - h.reserved
 	share, total := h.slots, q.weight
 	for _, other := range h.queues {
 		if other == q {
 			continue
 		}
-		if len(other.pending) == 0 {
+		if len(other.pending)+other.reserved == 0 {
 			free-- // its one entry
 		}
 		if !other.dry {
@@ -81,11 +116,7 @@ func (h *hold) room(q *queueState) int {
 	if share > 0 {
 		share = max(1, share*q.weight/total)
 	}
-	room := min(free, share+1-len(q.pending))
-	if room < 1 && len(q.pending) == 0 && h.held < h.limit {
-		return 1
-	}
-	return max(room, 0)
+	return max(0, min(free, share+1-len(q.pending)-q.reserved))
 }
 
 // maySuspect reserves the one place for a suspect, where a runner is free to start it at once.
@@ -106,14 +137,12 @@ func (h *hold) noSuspect() {
 	h.suspects--
 }
 
-// add takes entries into the hold and returns those that it did not know. asked is how many the reader asked for; -1
-// where they were taken over, which says nothing of how much more there is.
-func (h *hold) add(q *queueState, list []*delivery, asked int) []*delivery {
+// add takes entries into the hold in exchange for a reservation, and returns those that it did not know.
+func (h *hold) add(q *queueState, list []*delivery, reserved int) []*delivery {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if asked >= 0 {
-		q.dry = len(list) < asked
-	}
+	h.reserved -= reserved
+	q.reserved -= reserved
 	fresh := list[:0]
 	for _, d := range list {
 		if _, known := q.entries[d.entry]; known {
@@ -158,19 +187,18 @@ func (h *hold) next() *delivery {
 
 // pick chooses the queue whose job starts next: a suspect first, then by order or by smooth weighted round robin.
 func (h *hold) pick() *queueState {
-	var best *queueState
-	total := 0
-	for _, q := range h.queues { // heaviest first
-		if len(q.pending) == 0 {
-			continue
-		}
-		if q.pending[0].suspect() {
+	for _, q := range h.queues {
+		if len(q.pending) > 0 && q.pending[0].suspect() {
 			return q
 		}
-		if h.strict {
-			if best == nil {
-				best = q
-			}
+	}
+	if h.strict {
+		return h.pickHeaviest()
+	}
+	var best *queueState
+	total := 0
+	for _, q := range h.queues {
+		if len(q.pending) == 0 {
 			continue
 		}
 		q.credit += q.weight
@@ -179,10 +207,25 @@ func (h *hold) pick() *queueState {
 			best = q
 		}
 	}
-	if best != nil && !h.strict {
+	if best != nil {
 		best.credit -= total
 	}
 	return best
+}
+
+// pickHeaviest lets no job start while a heavier queue is known to have more and a read of it is under way: such reads
+// do not block.
+func (h *hold) pickHeaviest() *queueState {
+	least := 0
+	for _, q := range h.queues { // heaviest first
+		if len(q.pending) > 0 && q.weight >= least {
+			return q
+		}
+		if !q.dry && q.reserved > 0 {
+			least = max(least, q.weight)
+		}
+	}
+	return nil
 }
 
 // drop takes ended or lost entries out of the hold.
@@ -197,10 +240,36 @@ func (h *hold) drop(list ...*delivery) {
 		h.held--
 		if d.suspect() {
 			h.suspects--
+			d.queue.tickSoon() // there may be more of them, one at a time
 		}
 	}
 	for _, q := range h.queues {
 		h.tell(q)
+	}
+}
+
+// wasDry notes whether a read brought less than was asked for.
+func (h *hold) wasDry(q *queueState, dry bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if q.dry != dry && h.strict {
+		h.ready.Broadcast() // a lighter queue's jobs may start now
+	}
+	q.dry = dry
+}
+
+// probe holds where the next read must not block, since lighter queues' jobs wait for what it brings.
+func (h *hold) probe(q *queueState) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.strict && !q.dry
+}
+
+// tickSoon asks for a tick without waiting for its time.
+func (q *queueState) tickSoon() {
+	select {
+	case q.kick <- struct{}{}:
+	default:
 	}
 }
 
@@ -275,9 +344,10 @@ func (h *hold) stuck() []*delivery {
 }
 
 // noteCancelled cancels a job of q that runs, and remembers one that may still come up.
-func (h *hold) noteCancelled(q *queueState, id JobID) {
+func (h *hold) noteCancelled(q *queueState, id JobID, score string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	q.newestMark = score
 	now := time.Now()
 	if len(q.marked) > 1000 {
 		for known, until := range q.marked {
@@ -292,6 +362,12 @@ func (h *hold) noteCancelled(q *queueState, id JobID) {
 			d.cancel(ErrCancelled)
 		}
 	}
+}
+
+func (h *hold) newestMark(q *queueState) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return q.newestMark
 }
 
 func (h *hold) maybeCancelled(d *delivery) bool {

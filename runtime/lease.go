@@ -69,7 +69,7 @@ func (s *session) renewAll() {
 			d.renewed.Store(since(sent))
 		}
 		q := queues[i]
-		s.hold.add(q, s.takenEntries(q, replyAt(c.reply, 1), sent), -1)
+		s.hold.add(q, s.takenEntries(q, replyAt(c.reply, 1), sent), 0)
 		if at := q.strayed.Load(); at > 0 && since(sent)-at > int64(s.cfg.Lease) {
 			q.strayed.CompareAndSwap(at, 0)
 		}

@@ -86,8 +86,7 @@ func (s *session) noteCancelled(q *queueState, marks []redis.Z) {
 		if err != nil {
 			continue
 		}
-		q.reader.newestMark = strconv.FormatFloat(z.Score, 'f', 0, 64)
-		s.hold.noteCancelled(q, id)
+		s.hold.noteCancelled(q, id, strconv.FormatFloat(z.Score, 'f', 0, 64))
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 type session struct {
 	*Worker
 	consumer string
-	reading  redis.UniversalClient // for blocking reads and for ticks; one connection per queue
+	block    time.Duration         // of one read
+	reading  redis.UniversalClient // for blocking reads, one connection per queue
+	ticking  redis.UniversalClient // for ticks, which like reads must know of lost replies
 	hold     *hold
 	endings  *endings
 	scripts  *coalescer // for calls that a runner waits for
@@ -39,6 +41,7 @@ func newSession(w *Worker, ctx context.Context) *session {
 		base:      context.WithoutCancel(ctx),
 		stopping:  ctx.Done(),
 		heartbeat: min(w.cfg.Lease/4, 10*time.Second),
+		block:     longestBlock,
 		outage:    &outageLog{log: w.log, what: "worker " + w.cfg.Name},
 	}
 	s.work, s.cancel = context.WithCancelCause(s.base)
@@ -54,9 +57,10 @@ func newSession(w *Worker, ctx context.Context) *session {
 
 // run lives until ctx ended and everything is drained.
 func (s *session) run(ctx context.Context) error {
-	var closeReading func() error
+	var closeReading, closeTicking func() error
 	s.reading, closeReading = blockingClient(s.rdb, len(s.queues), longestBlock, s.unblock.connected)
-	defer func() { _ = closeReading() }()
+	s.ticking, closeTicking = blockingClient(s.rdb, len(s.queues), 0, nil)
+	defer func() { _, _ = closeReading(), closeTicking() }()
 	if _, single := s.reading.(*redis.Client); !single || s.reading == s.rdb {
 		for _, q := range s.hold.queues {
 			q.strayed.Store(-1) // this client sends again by itself, and so hides lost replies
@@ -67,6 +71,7 @@ func (s *session) run(ctx context.Context) error {
 	var readers, background sync.WaitGroup
 	for _, q := range s.hold.queues {
 		readers.Go(func() { s.read(ctx, q) })
+		readers.Go(func() { s.tickAlways(ctx, q) })
 	}
 	for range s.cfg.Concurrency {
 		s.startRunner()

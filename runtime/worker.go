@@ -83,12 +83,10 @@ const (
 	defaultMaxDead        = 100_000
 
 	shortestLease = 300 * time.Millisecond
-	// tickEvery is how often a worker looks at each queue by itself. With the read in between that makes two commands; the
-	// 20 ms pay for the sweep, so that an idle worker stays below two a second.
-	tickEvery    = 1020 * time.Millisecond
-	longestBlock = tickEvery   // of one blocking read, and so of what a shutdown waits for
-	promoteLimit = 500         // delayed jobs moved by one script
-	giveUpAfter  = time.Second // from the cancel of the handlers to their hand-back
+	tickEvery     = time.Second     // how often a worker looks at each queue by itself
+	longestBlock  = 2 * time.Second // of one blocking read; where the server cannot unblock it, a stop waits for it
+	promoteLimit  = 500             // delayed jobs moved by one script
+	giveUpAfter   = time.Second     // from the cancel of the handlers to their hand-back
 )
 
 // Worker runs the jobs of its tables' tasks. It is made by NewWorker and does nothing until Run.

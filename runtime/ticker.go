@@ -1,0 +1,72 @@
+package smallage
+
+import (
+	"context"
+	"time"
+)
+
+// tickAlways ticks about once a second, when a delayed job comes due, and when asked to, until ctx ends. It has a timer
+// of its own: a blocking read that times out may do so a tenth of a second late.
+func (s *session) tickAlways(ctx context.Context, q *queueState) {
+	var pause pauser
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-q.kick:
+		case <-ctx.Done():
+			return
+		}
+		next, err := s.tick(q)
+		if err != nil {
+			s.outage.failed(err)
+			pause.wait(ctx)
+			next = 0
+		} else {
+			s.outage.worked()
+			pause.reset()
+		}
+		timer.Reset(next)
+	}
+}
+
+// tick looks at the queue by script, see tick.lua, and returns how long until the next look.
+func (s *session) tick(q *queueState) (time.Duration, error) {
+	room := s.hold.reserveRest(q)
+	suspects := 0
+	if room > 0 && s.hold.maySuspect() {
+		suspects = 1
+		defer s.hold.noSuspect()
+	}
+	sent := time.Now()
+	k := q.keys
+	args := []any{s.consumer, s.cfg.Lease.Milliseconds(), room, suspects, promoteLimit, tickEvery.Milliseconds(), s.hold.newestMark(q)}
+	for _, d := range s.hold.inHand(q) {
+		args = append(args, d.entry)
+	}
+	reply, err := tickScript.run(s.base, s.ticking,
+		[]string{k.stream, k.delayed, k.delayedJobs, k.workers, k.pass, k.verdict, k.cancel, k.paused}, args...)
+	if err != nil {
+		s.hold.add(q, nil, room)
+		q.mayHaveStrayed()
+		return 0, err
+	}
+	point("ticked")
+	q.paused.Store(replyNumber(replyAt(reply, 0)) == 1)
+	next := tickEvery
+	if due := replyNumber(replyAt(reply, 1)); due >= 0 {
+		next = min(next, time.Duration(due)*time.Millisecond)
+	}
+	q.more.Store(replyNumber(replyAt(reply, 2)) == 1)
+	s.noteCancelled(q, replyScores(replyAt(reply, 4)))
+	for _, d := range s.hold.add(q, s.takenEntries(q, replyAt(reply, 3), sent), room) {
+		if d.count > 1 {
+			s.log.Info("smallage: took over a job whose worker no longer answers",
+				"task", d.env.task, "job", d.env.id, "queue", q.name, "delivery", d.count)
+			s.observe(Event{Kind: EventReclaimed, Job: d.info()})
+		}
+	}
+	s.hold.tell(q)
+	return next - time.Since(sent), nil
+}
