@@ -65,6 +65,20 @@ func panicText(p any) (text string) {
 	return fmt.Sprint(p)
 }
 
+// readable returns an error whose text can be had: that of a nil pointer in an error interface panics.
+func readable(err error) (same error) {
+	if err == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			same = fmt.Errorf("the handler returned a %T whose Error method panics: %s", err, panicText(p))
+		}
+	}()
+	_ = err.Error()
+	return err
+}
+
 // InfoFromContext returns what a handler's context knows of its job, and false for any other context.
 func InfoFromContext(ctx context.Context) (JobInfo, bool) {
 	info, ok := ctx.Value(infoKey{}).(*JobInfo)

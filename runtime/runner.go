@@ -172,6 +172,7 @@ func (s *session) execute(d *delivery, run call) {
 	point("starting")
 	value, err = s.handler(ctx, info)
 	point("returned")
+	err = readable(err)
 	returned = true
 }
 

@@ -119,3 +119,5 @@ func (e *events) of(kind smallage.EventKind, id smallage.JobID) []smallage.Event
 	}
 	return found
 }
+
+func (b *bench) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b.log, nil)) }
