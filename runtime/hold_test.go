@@ -1,0 +1,79 @@
+package smallage
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// A worker holds at most twice its concurrency plus one entry per queue, replies under way included, and a queue of
+// which it holds nothing can always bring one: otherwise a full queue would hide another.
+func TestAWorkerNeverHoldsMoreThanItsLimitNorHidesAQueue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		queues := rapid.IntRange(1, 4).Draw(t, "queues")
+		w := &Worker{keys: newKeyspace("n"), cfg: WorkerConfig{
+			Concurrency:    rapid.IntRange(1, 5).Draw(t, "concurrency"),
+			StrictPriority: rapid.Bool().Draw(t, "strict"),
+			Queues:         map[string]int{},
+		}}
+		for i := range queues {
+			name := strconv.Itoa(i)
+			w.queues = append(w.queues, name)
+			w.cfg.Queues[name] = rapid.IntRange(1, 5).Draw(t, "weight")
+		}
+		h := newHold(w)
+		limit := 2*w.cfg.Concurrency + queues
+		type reply struct {
+			q *queueState
+			n int
+		}
+		var underWay []reply
+		var running []*delivery
+		serial := 0
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch rapid.IntRange(0, 4).Draw(t, "step") {
+			case 0:
+				q := rapid.SampledFrom(h.queues).Draw(t, "reads")
+				empty := len(q.pending)+q.reserved == 0
+				n := h.reserve(q, rapid.Bool().Draw(t, "may block"))
+				if empty && len(running) <= w.cfg.Concurrency {
+					require.Positive(t, n, "a queue of which nothing is held can bring one")
+				}
+				if n > 0 {
+					underWay = append(underWay, reply{q, n})
+				}
+			case 1:
+				q := rapid.SampledFrom(h.queues).Draw(t, "takes over")
+				underWay = append(underWay, reply{q, h.reserveRest(q)})
+			case 2:
+				if len(underWay) == 0 {
+					continue
+				}
+				r := underWay[0]
+				underWay = underWay[1:]
+				var list []*delivery
+				for range rapid.IntRange(0, r.n).Draw(t, "brought") {
+					serial++
+					list = append(list, &delivery{queue: r.q, entry: strconv.Itoa(serial), count: 1})
+				}
+				h.wasDry(r.q, len(list) < r.n)
+				h.add(r.q, list, r.n)
+			case 3:
+				if q := h.pick(); q != nil && len(running) < w.cfg.Concurrency {
+					running = append(running, q.pending[0])
+					q.pending = q.pending[1:]
+				}
+			case 4:
+				if len(running) > 0 {
+					h.drop(running[0])
+					running = running[1:]
+				}
+			}
+			require.LessOrEqual(t, h.held+h.reserved, limit)
+			require.GreaterOrEqual(t, h.reserved, 0)
+		}
+	})
+}
