@@ -1,0 +1,246 @@
+// Command bench measures Smallage beside what Redis itself can do and what people use today, on servers of its own, and
+// prints one table. Only ratios within one run count: the rounds of all contenders are interleaved, each measurement is
+// a process of its own, and the order changes from round to round.
+//
+//	bench [-short] [-rows regexp] [-who regexp] [-rounds n] [-out file]
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func main() {
+	var err error
+	if len(os.Args) == 3 && os.Args[1] == "child" {
+		err = child(os.Args[2])
+	} else {
+		err = run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	brief := flag.Bool("short", false, "under five minutes, with less to rely on")
+	rows := flag.String("rows", ".", "only the rows that match this regular expression")
+	who := flag.String("who", ".", "only the contenders that match this regular expression")
+	rounds := flag.Int("rounds", 0, "how often everything is measured; 0: by the form of the run")
+	out := flag.String("out", "", "write the table to this file too")
+	profile := flag.String("profile", "", "write CPU profiles of the measured processes into this folder")
+	fsync := flag.String("appendfsync", "", "run Redis with an append-only file and this policy: everysec or always")
+	flag.Parse()
+	rowMatch, err := regexp.Compile(*rows)
+	if err != nil {
+		return err
+	}
+	whoMatch, err := regexp.Compile(*who)
+	if err != nil {
+		return err
+	}
+	size := long
+	if *brief {
+		size = short
+	}
+	if *rounds > 0 {
+		size.rounds = *rounds
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	b := &benchmark{size: size, profile: *profile, fsync: *fsync, began: time.Now(), found: map[cell][]metrics{}}
+	defer b.stop()
+	for _, r := range plan(size) {
+		if rowMatch.MatchString(r.name) {
+			r.who = matching(whoMatch, r.who)
+			b.rows = append(b.rows, r)
+		}
+	}
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	for round := range size.rounds {
+		for _, r := range b.rows {
+			if err := b.round(ctx, r, round); err != nil {
+				return err
+			}
+		}
+	}
+	report := b.report(ctx)
+	fmt.Print(report)
+	if *out != "" {
+		return os.WriteFile(*out, []byte(report), 0o644)
+	}
+	return nil
+}
+
+func matching(match *regexp.Regexp, names []string) (kept []string) {
+	for _, name := range names {
+		if match.MatchString(name) {
+			kept = append(kept, name)
+		}
+	}
+	return kept
+}
+
+// benchmark is one run of the command.
+type benchmark struct {
+	size     size
+	profile  string
+	fsync    string
+	began    time.Time
+	rows     []row
+	servers  []*server
+	redis    string
+	cluster  []string
+	postgres string
+	missing  string // why there is no PostgreSQL
+	found    map[cell][]metrics
+	failed   []string
+}
+
+type cell struct{ row, who string }
+
+func (b *benchmark) start(ctx context.Context) error {
+	var args []string
+	if b.fsync != "" {
+		args = []string{"--appendonly", "yes", "--appendfsync", b.fsync}
+	}
+	s, addr, err := startRedis(ctx, args...)
+	b.keep(s)
+	if err != nil {
+		return err
+	}
+	b.redis = addr
+	for _, r := range b.rows {
+		if r.order.Features.Cluster && b.cluster == nil {
+			servers, addrs, err := startCluster(ctx)
+			b.keep(servers...)
+			if err != nil {
+				return err
+			}
+			b.cluster = addrs
+		}
+		for _, name := range r.who {
+			if name == "river" && b.postgres == "" && b.missing == "" {
+				s, dsn, err := startPostgres()
+				b.keep(s)
+				if err != nil {
+					b.missing = err.Error()
+				}
+				b.postgres = dsn
+			}
+		}
+	}
+	return nil
+}
+
+func (b *benchmark) keep(servers ...*server) {
+	for _, s := range servers {
+		if s != nil {
+			b.servers = append(b.servers, s)
+		}
+	}
+}
+
+func (b *benchmark) stop() {
+	for _, s := range b.servers {
+		s.stop()
+	}
+}
+
+// round measures one row once for each contender, in an order that moves on with each round.
+func (b *benchmark) round(ctx context.Context, r row, round int) error {
+	for i := range r.who {
+		name := r.who[(i+round)%len(r.who)]
+		if name == "river" && b.postgres == "" {
+			continue
+		}
+		o := r.order
+		o.Contender, o.Redis, o.Postgres = name, []string{b.redis}, b.postgres
+		if o.Features.Cluster {
+			o.Redis = b.cluster
+		}
+		if fewer, ok := r.jobs[name]; ok {
+			o.Jobs = fewer
+		}
+		for _, addr := range o.Redis {
+			if err := flush(ctx, addr); err != nil {
+				return err
+			}
+		}
+		before := []string{"reset"}
+		if r.fill {
+			before = append(before, "fill")
+		}
+		for _, scenario := range before {
+			prior := o
+			prior.Scenario = scenario
+			if _, err := measure(ctx, prior); err != nil {
+				return err
+			}
+		}
+		if b.profile != "" {
+			o.Profile = fmt.Sprintf("%s/%s-%s-%d.pprof", b.profile, regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(r.name, "-"), name, round)
+		}
+		m, err := measure(ctx, o)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil { // the others go on; the report says that this one has no figure
+			b.failed = append(b.failed, fmt.Sprintf("%s, %s, round %d: %v", r.name, name, round+1, err))
+			fmt.Fprintln(os.Stderr, "bench:", err)
+		}
+		if len(m) > 0 {
+			c := cell{r.name, name}
+			b.found[c] = append(b.found[c], m)
+		}
+		fmt.Fprintf(os.Stderr, "%6.0fs  round %d  %-26s %-9s %v\n", time.Since(b.began).Seconds(), round+1, r.name, name, m)
+	}
+	return nil
+}
+
+func flush(ctx context.Context, addr string) error {
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	defer func() { _ = rdb.Close() }()
+	if err := rdb.FlushAll(ctx).Err(); err != nil {
+		return err
+	}
+	return rdb.ConfigResetStat(ctx).Err()
+}
+
+// measure carries out an order in a process of its own.
+func measure(ctx context.Context, o order) (metrics, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, "child", string(text))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", o.Scenario, o.Contender, err)
+	}
+	var m metrics
+	if len(out) > 0 {
+		err = json.Unmarshal(out, &m)
+	}
+	return m, err
+}
