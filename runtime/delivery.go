@@ -31,8 +31,8 @@ type delivery struct {
 	stuck   bool // reported
 }
 
-// suspect holds for entries that were lost twice: they may be what kills workers.
-func (d *delivery) suspect() bool { return d.count > 2 }
+// suspect holds for entries that were lost so often that they may be what kills workers.
+func (d *delivery) suspect() bool { return d.count > d.queue.harmless }
 
 func (d *delivery) info() JobInfo {
 	return JobInfo{

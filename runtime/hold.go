@@ -21,6 +21,9 @@ type hold struct {
 	waiting  int  // runners without a job
 	suspects int  // suspects in hand, or about to be taken
 	closed   bool // no further job starts
+
+	wanted  *queueState // a suspect of this queue waits in Redis for a runner; see soughtSuspect
+	keeping bool        // a runner waits for it
 }
 
 // queueState is one queue's part of the hold. Fields are guarded by hold.mu but for channels and atomics.
@@ -28,6 +31,7 @@ type queueState struct {
 	name     string
 	keys     *queueKeys
 	weight   int
+	harmless int // an entry that was delivered more often is a suspect
 	credit   int // of the smooth weighted round robin
 	pending  []*delivery
 	reserved int // of the pending ones, for replies to come
@@ -52,7 +56,7 @@ func newHold(w *Worker) *hold {
 	h.ready.L = &h.mu
 	for _, name := range w.queues {
 		q := &queueState{
-			name: name, keys: w.keys.queue(name), weight: w.cfg.Queues[name], dry: true,
+			harmless: w.cfg.harmlessDeliveries(), name: name, keys: w.keys.queue(name), weight: w.cfg.Queues[name], dry: true,
 			entries: map[string]*delivery{}, marked: map[JobID]time.Time{}, newestMark: "-inf",
 			roomy: make(chan struct{}, 1), kick: make(chan struct{}, 1),
 		}
@@ -69,7 +73,7 @@ func newHold(w *Worker) *hold {
 func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed {
+	if h.closed || h.wanted == q {
 		return 0
 	}
 	room := h.room(q)
@@ -91,6 +95,9 @@ func (h *hold) reserveRest(q *queueState) int {
 		return 0
 	}
 	room := h.room(q)
+	if room == 0 && h.wanted == q && h.held+h.reserved < h.limit {
+		room = 1 // the place that the kept runner leaves free
+	}
 	h.reserved += room
 	q.reserved += room
 	return room
@@ -130,6 +137,33 @@ func (h *hold) maySuspect() bool {
 	return true
 }
 
+// soughtSuspect is called after every tick. It lets the kept runner go on, whether the tick brought a suspect or not.
+// Where some are left in Redis the next runner that comes free is kept for one: where there is always other work, none
+// would ever be free to start it at once.
+func (h *hold) soughtSuspect(q *queueState, left bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.wanted == q {
+		h.wanted = nil
+		h.ready.Broadcast()
+	}
+	if left && h.wanted == nil && !h.closed && h.suspects == 0 && h.waiting == 0 {
+		h.wanted = q
+	}
+}
+
+// awaitSuspect is the kept runner's wait for the tick that it asks for.
+func (h *hold) awaitSuspect() {
+	h.keeping = true
+	h.waiting++
+	h.wanted.tickSoon()
+	for h.wanted != nil && !h.closed {
+		h.ready.Wait()
+	}
+	h.waiting--
+	h.keeping = false
+}
+
 // noSuspect gives the reservation back; a suspect that was taken counts by itself.
 func (h *hold) noSuspect() {
 	h.mu.Lock()
@@ -158,9 +192,9 @@ func (h *hold) add(q *queueState, list []*delivery, reserved int) []*delivery {
 		}
 		fresh = append(fresh, d)
 	}
-	if n := min(len(fresh), h.waiting); n == 1 {
+	if n := min(len(fresh), h.waiting); n == 1 && !h.keeping {
 		h.ready.Signal()
-	} else if n > 1 {
+	} else if n > 0 {
 		h.ready.Broadcast()
 	}
 	return fresh
@@ -171,6 +205,10 @@ func (h *hold) next() *delivery {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for !h.closed {
+		if h.wanted != nil && !h.keeping {
+			h.awaitSuspect()
+			continue
+		}
 		if q := h.pick(); q != nil {
 			d := q.pending[0]
 			q.pending[0] = nil

@@ -34,6 +34,8 @@ func (s *session) tickAlways(ctx context.Context, q *queueState) {
 // tick looks at the queue by script, see tick.lua, and returns how long until the next look.
 func (s *session) tick(q *queueState) (time.Duration, error) {
 	room := s.hold.reserveRest(q)
+	suspectsLeft := false
+	defer func() { s.hold.soughtSuspect(q, suspectsLeft) }()
 	suspects := 0
 	if room > 0 && s.hold.maySuspect() {
 		suspects = 1
@@ -41,7 +43,7 @@ func (s *session) tick(q *queueState) (time.Duration, error) {
 	}
 	sent := time.Now()
 	k := q.keys
-	args := []any{s.consumer, s.cfg.Lease.Milliseconds(), room, suspects, promoteLimit, tickEvery.Milliseconds(), s.hold.newestMark(q)}
+	args := []any{s.consumer, s.cfg.Lease.Milliseconds(), room, suspects, promoteLimit, tickEvery.Milliseconds(), s.hold.newestMark(q), s.cfg.harmlessDeliveries()}
 	for _, d := range s.hold.inHand(q) {
 		args = append(args, d.entry)
 	}
@@ -58,7 +60,9 @@ func (s *session) tick(q *queueState) (time.Duration, error) {
 	if due := replyNumber(replyAt(reply, 1)); due >= 0 {
 		next = min(next, time.Duration(due)*time.Millisecond)
 	}
-	q.more.Store(replyNumber(replyAt(reply, 2)) == 1)
+	waiting := replyNumber(replyAt(reply, 2))
+	q.more.Store(waiting&1 != 0)
+	suspectsLeft = waiting&2 != 0
 	s.noteCancelled(q, replyScores(replyAt(reply, 4)))
 	for _, d := range s.hold.add(q, s.takenEntries(q, replyAt(reply, 3), sent), room) {
 		if d.count > 1 {

@@ -35,7 +35,9 @@ type WorkerConfig struct {
 	// Choose it to cover the longest period over which a repeat would be wrong, not the longest that a job takes.
 	DedupTTL time.Duration
 
-	// MaxDeliveries is how often a job may be lost with its worker before it is dead with ReasonDeliveries; 0: 5.
+	// MaxDeliveries is how often a job may be lost with its worker before it is dead with ReasonDeliveries; 0: 5. A job
+	// that was lost twice, or once where this is 2, is run apart from others of its kind, so that one which kills its
+	// workers takes no other along. With 1 whatever a lost worker held is dead.
 	MaxDeliveries int
 
 	// DrainTimeout is how long running jobs may go on once Run's context has ended; 0: 30 s. Then their contexts are
@@ -206,6 +208,9 @@ func (w *Worker) configure(cfg WorkerConfig, problem func(string, ...any)) {
 	}
 	w.cfg, w.log, w.keys = cfg, cfg.Logger, newKeyspace(cfg.Namespace)
 }
+
+// harmlessDeliveries is how often an entry may be delivered before it is suspected of killing workers.
+func (c *WorkerConfig) harmlessDeliveries() int { return max(1, min(2, c.MaxDeliveries-1)) }
 
 func setDefault[T int | time.Duration](field *T, value T, name string, problem func(string, ...any)) {
 	switch {
