@@ -24,7 +24,8 @@ var (
 	FailOnce   = task("crash.FailOnce")
 	FailAlways = task("crash.FailAlways")
 	Value      = task("crash.Value")
-	Poison     = task("crash.Poison")
+	Poison     = task("crash.Poison") // kills its process
+	Stubborn   = lastChance("crash.Stubborn")
 )
 
 // Queue is the tasks' queue.
@@ -32,6 +33,14 @@ const Queue = "crash"
 
 func task(name string) *smallage.Task[Args] {
 	return &smallage.Task[Args]{Name: name, Queue: Queue, Attempts: 3, Backoff: 50 * time.Millisecond, BackoffMax: time.Second}
+}
+
+// lastChance has one attempt. Its first delivery ignores its context and fails, later ones take twice as long and
+// succeed.
+func lastChance(name string) *smallage.Task[Args] {
+	t := task(name)
+	t.Attempts = 1
+	return t
 }
 
 // ErrWanted is what failing handlers return.
@@ -67,6 +76,21 @@ func Table(ledger *Ledger) smallage.Table {
 		smallage.HandleValue(Value, handler(func(_ context.Context, job smallage.JobInfo) ([]byte, error) {
 			return []byte(job.ID.String()), nil
 		})),
+		smallage.Handle(Stubborn, func(ctx context.Context, args Args) error {
+			job, _ := smallage.InfoFromContext(ctx)
+			ledger.Write(Started, job, args.Key, "")
+			length := time.Duration(args.Nap) * time.Millisecond
+			if job.Delivery == 1 {
+				time.Sleep(length)
+				ledger.Write(Failed, job, args.Key, "")
+				return ErrWanted
+			}
+			if err := nap(ctx, 2*length); err != nil {
+				return err
+			}
+			ledger.Write(Effect, job, args.Key, "")
+			return nil
+		}),
 		smallage.HandleValue(Poison, handler(func(context.Context, smallage.JobInfo) ([]byte, error) {
 			self, err := os.FindProcess(os.Getpid())
 			if err == nil {
