@@ -21,7 +21,7 @@ func newMachine(t *testing.T) machine {
 	dir := t.TempDir()
 	m := machine{bin: filepath.Join(dir, "bin"), log: filepath.Join(dir, "log")}
 	require.NoError(t, os.Mkdir(m.bin, 0o755))
-	for _, program := range []string{"bash", "env", "dirname", "touch", "chmod"} {
+	for _, program := range []string{"bash", "env", "dirname", "touch", "chmod", "mktemp", "rm", "cat"} {
 		path, err := exec.LookPath(program)
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(path, filepath.Join(m.bin, program)))
@@ -165,4 +165,45 @@ func TestSetUpTakesAnotherServerByName(t *testing.T) {
 	m.has(t, "my-redis", "")
 	out, ok = m.run(t, "need_redis", "SMALLAGE_REDIS_SERVER=my-redis")
 	require.True(t, ok, out)
+}
+
+// What a tool says on its way, such as that it downloads something, is no finding.
+func TestLintTellsFindingsFromChatter(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		golang string // what go does when it is asked for a check
+		ok     bool
+		want   string
+	}{
+		"clean":                  {"exit 0", true, "ok    vet"},
+		"chatter":                {"echo go: downloading a module >&2", true, "ok    gofumpt"},
+		"a file to be formatted": {"[ $1 = vet ] || echo a.go", false, "FAIL  gofumpt\na.go"},
+		"a finding of vet":       {"echo a.go:1: wrong >&2; exit 1", false, "FAIL  vet\n\na.go:1: wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			m.has(t, "go", `case "$*" in version | *-version) exit 0 ;; esac; `+c.golang)
+			out, ok := m.lint(t)
+			require.Equal(t, c.ok, ok, out)
+			require.Contains(t, out, c.want)
+		})
+	}
+
+	m := newMachine(t)
+	m.has(t, "go", `case "$*" in *-version) echo no network >&2; exit 1 ;; esac`)
+	out, ok := m.lint(t)
+	require.True(t, ok, out)
+	require.Contains(t, out, "NOT CHECKED  staticcheck: honnef.example/staticcheck cannot be obtained: no network")
+}
+
+func (m machine) lint(t *testing.T) (output string, ok bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(m.bin, "bash"), ".ci/lint")
+	cmd.Dir = repository(t)
+	cmd.Env = []string{
+		"PATH=" + m.bin, "GO=go", "GOFUMPT=mvdan.example/gofumpt", "STATICCHECK=honnef.example/staticcheck", "TMPDIR=" + t.TempDir(),
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err == nil
 }
