@@ -31,12 +31,17 @@ type jsonWalk struct {
 }
 
 func (w *jsonWalk) text(t types.Type) string {
-	return types.TypeString(t, func(p *types.Package) string {
+	const limit = 80
+	text := []rune(types.TypeString(t, func(p *types.Package) string {
 		if p == w.local {
 			return ""
 		}
 		return p.Name()
-	})
+	}))
+	if len(text) > limit {
+		return string(text[:limit]) + "…"
+	}
+	return string(text)
 }
 
 // problem writes what is wrong with the value at a place.

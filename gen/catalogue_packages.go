@@ -3,9 +3,13 @@ package gen
 // What can be wrong with a package, or between packages.
 var (
 	loadFailed = kind("load-failed",
-		"%s; the go command must be able to list the package",
+		"%s; name a folder with Go files, such as ./tasks, or ./... for all below",
 		"The go command could not load the package.",
 		"Make `go list` work for the pattern first.")
+	importCycle = kind("import-cycle",
+		"the package is in an import cycle (%s); where packages enqueue each other's tasks, give one a client package: //smallage:package client=…",
+		"Two packages that enqueue each other's tasks would import each other.",
+		"Give one of them, or both, a client package, and import that.")
 	syntaxError = kind("syntax-error",
 		"%s; correct the syntax first",
 		"A file does not parse. Type errors do not matter, but a function cannot be found in a file without structure.",
@@ -47,7 +51,7 @@ var (
 		"The generated file would overwrite a file that does not carry smallagegen's header.",
 		"Rename the file, or remove it.")
 	dependencyTypes = kind("dependency-types",
-		"the dependency %s is a %s here and a %s at %s; give them different names, or one type",
+		"the dependency %s has the type %s here and %s at %s; give them different names, or one type",
 		"A dependency of Dispatch is known by its name and type, over all tasks of a package.",
 		"Rename one parameter, or give both one type.")
 	dependencyNames = kind("dependency-names",
@@ -72,8 +76,8 @@ var (
 		"Set an exported prefix with `as=`.")
 	clientType = kind("client-type",
 		"%s of %s uses %s, which %s; move the type to %s or to a package of its own",
-		"A client package may not import the package of the handlers: they import it, and a caller would link all that they depend on.",
-		"Move the type to a package that does not import the handlers, or into the client package's folder.")
+		"A client package may not import the package of the handlers, which imports it, nor a package that imports the client package itself.",
+		"Move the type to a package that imports neither of the two, or into the client package's folder.")
 	clientInternal = kind("client-internal",
 		"%s of %s uses %s of an internal package that the client package %s may not import; move the type",
 		"Go lets an internal package be imported only from below the folder that holds it.",

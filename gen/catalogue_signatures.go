@@ -23,7 +23,7 @@ var (
 		"A job has one value, and it travels as bytes.",
 		"Return one value that encodes all parts itself.")
 	unnamedParameter = kind("unnamed-parameter",
-		"parameter %d of %s, a %s, has no name, and arguments travel by name; name it",
+		"parameter %d of %s, of type %s, has no name, and arguments travel by name; name it",
 		"Arguments travel as one JSON object keyed by parameter name. A name given later would change the wire format.",
 		"Name the parameter. An unused one may be used as `_ = name`.")
 	similarParameters = kind("similar-parameters",
@@ -50,8 +50,12 @@ var (
 		"parameter %s of %s cannot travel as JSON: %s",
 		"Arguments travel as JSON. A value that JSON would refuse, or that would not arrive as it was sent, is refused here instead of at run time.",
 		"Do what the message says; or give the type MarshalJSON and UnmarshalJSON (or MarshalText and UnmarshalText); or inject the parameter where the worker supplies it.")
+	copiedLock = kind("copied-lock",
+		"%s of %s would be copied with the lock %s; use a pointer",
+		"A dependency, a receiver or a value that contains a lock (sync.Mutex, sync.WaitGroup, atomic types …) must not be copied; go vet says so, too.",
+		"Use a pointer to it.")
 	resultType = kind("result-type",
-		"%s returns a %s, %s",
+		"%s returns %s, %s",
 		"Only bytes travel as a result value. A richer type brings its own encoding: MarshalBinary, and UnmarshalBinary on its pointer.",
 		"Return []byte, or a type with both methods.")
 )

@@ -43,7 +43,7 @@ func (c *client) check(s *source, r *reporter) {
 		r.report(clientWithoutTasks, c.at)
 		return
 	}
-	importers := importersOf(s)
+	importers := importersOf(s, c.path)
 	for _, t := range s.tasks {
 		if t.fn == nil {
 			continue
@@ -146,7 +146,7 @@ func (c *client) checkType(what string, typ types.Type, at token.Position, t *ta
 		case pkg == t.source.Types:
 			r.report(clientType, at, what, t.label(), name, "is declared in the package of the handlers", c.path)
 		case importers[pkg.Path()]:
-			r.report(clientType, at, what, t.label(), pkg.Name()+"."+name, "is of a package that imports the package of the handlers", c.path)
+			r.report(clientType, at, what, t.label(), pkg.Name()+"."+name, "is of a package that imports the client package", c.path)
 		case !mayImport(c.path, pkg.Path()):
 			r.report(clientInternal, at, what, t.label(), pkg.Name()+"."+name, c.path)
 		}
@@ -166,13 +166,13 @@ func mayImport(from, imported string) bool {
 	return from == parent || strings.HasPrefix(from, parent+"/")
 }
 
-// importersOf returns the packages below s that import it, through whatever others.
-func importersOf(s *source) map[string]bool {
+// importersOf returns the packages below s that import the client's package, through whatever others.
+func importersOf(s *source, client string) map[string]bool {
 	importers := map[string]bool{}
 	seen := map[*packages.Package]bool{}
 	var visit func(p *packages.Package) bool
 	visit = func(p *packages.Package) bool {
-		if p.PkgPath == s.PkgPath {
+		if p.PkgPath == client {
 			return true
 		}
 		if seen[p] {

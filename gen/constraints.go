@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"go/ast"
 	"go/build/constraint"
 	"path/filepath"
 	"slices"
@@ -41,11 +42,8 @@ func constraintOf(f *file) string {
 			}
 		}
 	}
-	for _, spec := range f.syntax.Imports {
-		if spec.Path.Value == `"C"` {
-			and(&constraint.TagExpr{Tag: "cgo"})
-			break
-		}
+	if f.cgo || slices.ContainsFunc(f.syntax.Imports, func(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` }) {
+		and(&constraint.TagExpr{Tag: "cgo"})
 	}
 	if all == nil {
 		return ""

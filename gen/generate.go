@@ -78,6 +78,7 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 	}
 	checkNamesAcross(sources, r)
 	checkClientsAcross(sources, r)
+	importCycles(sources, r)
 	var files []*templates.File
 	for _, s := range sources {
 		files = append(files, s.plan(out, r)...)

@@ -56,6 +56,9 @@ func (s *source) checkIdentifiers(r *reporter) {
 		}
 		for _, name := range names {
 			if other, taken := owner[name]; taken && other != nil {
+				if s.client != nil {
+					break // said for the client
+				}
 				r.report(namesCollide, t.at(), t.label(), name, other.label(), other.at())
 				break
 			}

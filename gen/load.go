@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -123,6 +124,7 @@ type file struct {
 	syntax     *ast.File
 	loaded     bool // it is part of the build
 	test       bool
+	cgo        bool // it was loaded as cgo has rewritten it
 	constraint string
 }
 
@@ -152,7 +154,11 @@ func (s *source) check(r *reporter) bool {
 		case packages.TypeError:
 		default:
 			if s.fatal(e) {
-				r.report(loadFailed, parsePosition(e.Pos), oneLine(e.Msg))
+				at := absolute(parsePosition(e.Pos), r.dir)
+				if at.Filename == "" {
+					at = positionOf(s.dir)
+				}
+				r.report(loadFailed, at, strings.ReplaceAll(oneLine(e.Msg), " in "+s.dir, ""))
 				usable = false
 			}
 		}
@@ -160,10 +166,36 @@ func (s *source) check(r *reporter) bool {
 	return usable && s.Types != nil && s.TypesInfo != nil
 }
 
-// fatal holds for errors of the go command that are not about the package's bodies: "# pkg …" repeats the compiler, and
-// an import that cannot be found may be a client package that is yet to be written, or is no concern of any signature.
+// fatal tells errors of the go command that leave a package incomplete from those about its bodies. "# pkg …" repeats
+// the compiler, which the type checker does, too; a pattern of go:embed may match files that are yet to be made; an
+// import cycle matters only where it spoils a signature, and is reported there or by importCycles.
 func (s *source) fatal(e packages.Error) bool {
-	return !strings.HasPrefix(e.Msg, "# ") && len(s.Syntax) == 0
+	switch {
+	case len(s.Syntax) == 0:
+		return true
+	case strings.HasPrefix(e.Msg, "# "):
+		return !slices.ContainsFunc(s.Errors, func(e packages.Error) bool { return e.Kind == packages.TypeError || e.Kind == packages.ParseError })
+	}
+	return !strings.HasPrefix(e.Msg, "pattern ") && !strings.HasPrefix(e.Msg, cyclePrefix)
+}
+
+const cyclePrefix = "import cycle not allowed"
+
+// importCycles reports the cycles that packages with tasks are in. One through a client package may be due to the
+// client's old file, and is left to the compiler.
+func importCycles(sources []*source, r *reporter) {
+	for _, s := range sources {
+		if len(s.tasks) == 0 {
+			continue
+		}
+		for _, e := range s.Errors {
+			if strings.HasPrefix(e.Msg, cyclePrefix) && !slices.ContainsFunc(sources, func(other *source) bool {
+				return other.client != nil && strings.Contains(e.Msg+" ", other.client.path+" ")
+			}) {
+				r.report(importCycle, s.at(s.tasks[0].decl.Name.Pos()), strings.TrimPrefix(oneLine(e.Msg), cyclePrefix+": "))
+			}
+		}
+	}
 }
 
 func oneLine(msg string) string {
@@ -172,6 +204,14 @@ func oneLine(msg string) string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, ": ")
+}
+
+// absolute completes a path that the go command has shortened.
+func absolute(p token.Position, dir string) token.Position {
+	if p.Filename != "" && !filepath.IsAbs(p.Filename) {
+		p.Filename = filepath.Join(dir, p.Filename)
+	}
+	return p
 }
 
 // parsePosition reads file:line:column, as package packages gives it.

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -47,10 +48,10 @@ func (s *source) scanComment(f *file, comment *ast.Comment, group *ast.CommentGr
 		case name == "package":
 			r.report(misplacedPackage, at, s.place(f, comment, group, false))
 		case name == "" && meant(strings.TrimSpace(rest)) != "":
-			r.report(notADirective, at, show(firstWords(text)), meant(strings.TrimSpace(rest)))
+			r.report(notADirective, at, show(upToName(text)), meant(strings.TrimSpace(rest)))
 		default:
 			suggestion := ""
-			if best := nearest(name, directiveNames); best != "" {
+			if best := nearest(leadingWord(name), directiveNames); best != "" {
 				suggestion = ", did you mean " + prefix + best + "?"
 			}
 			r.report(misspeltDirective, at, show(prefix+name), suggestion)
@@ -71,10 +72,18 @@ func (s *source) scanComment(f *file, comment *ast.Comment, group *ast.CommentGr
 		return
 	}
 	if strings.EqualFold(tool, "smallage") && strings.EqualFold(name, target) && tool == "smallage" && name == target {
-		r.report(notADirective, at, show(firstWords(line)), target)
+		r.report(notADirective, at, show(upToName(line)), target)
 		return
 	}
-	r.report(misspeltDirective, at, show(firstWords(line)), ", did you mean "+prefix+target+"?")
+	r.report(misspeltDirective, at, show(upToName(line)), ", did you mean "+prefix+target+"?")
+}
+
+// leadingWord is the letters that a text begins with: task, for task,queue=a.
+func leadingWord(s string) string {
+	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }); i >= 0 {
+		return s[:i]
+	}
+	return s
 }
 
 // meant returns the directive that the text after a colon names, if it does.
@@ -106,20 +115,14 @@ func intended(space, between string, exact bool, rest string) bool {
 	return tight || exact && strings.Contains(between, ":")
 }
 
-// firstWords is as much of a comment as a message shows: up to and with the directive's name.
-func firstWords(text string) string {
-	fields := strings.Fields(text)
-	shown := ""
-	for i, f := range fields {
-		if i > 0 {
-			shown += " "
-		}
-		shown += f
-		if letters := strings.TrimLeft(shown, "/* "); i > 0 && len(letters) > len("smallage") || i == 0 && len(letters) > len("smallage:") {
-			break
-		}
+// upToName is as much of a comment as a message shows: its beginning, to the end of the word that a directive's name is
+// or would be.
+func upToName(line string) string {
+	line, _, _ = strings.Cut(line, "\n")
+	if m := likeness.FindStringSubmatchIndex(line); m != nil {
+		return strings.TrimSpace(line[:m[11]])
 	}
-	return strings.TrimSuffix(shown, "*/")
+	return strings.TrimSpace(line)
 }
 
 // place says where a directive stands that does not stand where it must.
@@ -161,7 +164,7 @@ func above(decl ast.Decl) string {
 	if fn, ok := decl.(*ast.FuncDecl); ok {
 		return "separated by a blank line from func " + fn.Name.Name
 	}
-	return "not on a function: a " + keyword(decl) + " declaration follows"
+	return "above a declaration of " + keyword(decl)
 }
 
 // within describes a directive in the comment of a declaration, or inside of it.
@@ -173,13 +176,22 @@ func within(decl ast.Decl, task bool) string {
 		}
 		return "inside of func " + d.Name.Name
 	default:
-		return "on a " + keyword(decl) + " declaration"
+		return "on a declaration of " + keyword(decl)
 	}
 }
 
+// keyword says what a declaration declares.
 func keyword(decl ast.Decl) string {
 	if d, ok := decl.(*ast.GenDecl); ok {
-		return d.Tok.String()
+		switch d.Tok {
+		case token.IMPORT:
+			return "imports"
+		case token.CONST:
+			return "constants"
+		case token.VAR:
+			return "variables"
+		}
+		return "types"
 	}
-	return token.FUNC.String()
+	return "a function"
 }

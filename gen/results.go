@@ -47,6 +47,7 @@ func (t *task) checkResults(signature *types.Signature, r *reporter) {
 	if !t.checkType("the result", typ, expr, at, r) {
 		return
 	}
+	t.checkLock("the result", typ, at, r)
 	result, problem := classifyResult(typ, t.source.Types)
 	if problem != "" {
 		r.report(resultType, at, t.label(), t.typeText(typ), problem)

@@ -19,14 +19,15 @@ import (
 // task is one annotated function on its way to a templates.Task.
 type task struct {
 	templates.Task
-	settings settings
-	source   *source
-	file     *file
-	decl     *ast.FuncDecl
-	fn       *types.Func
-	params   []*param
-	words    map[string]token.Position // where each key's value stands
-	broken   bool                      // something was reported; what depends on it is not checked further
+	settings     settings
+	source       *source
+	file         *file
+	decl         *ast.FuncDecl
+	fn           *types.Func
+	params       []*param
+	words        map[string]token.Position // where each key's value stands
+	lacksContext bool
+	broken       bool // something was reported; what depends on it is not checked further
 }
 
 // at is where the function is declared.
@@ -71,7 +72,8 @@ func newSource(p *packages.Package, r *reporter) *source {
 func (s *source) readLoaded() {
 	for _, syntax := range s.Syntax {
 		path := s.Fset.File(syntax.FileStart).Name()
-		if !slices.Contains(s.GoFiles, path) {
+		cgo := !slices.Contains(s.GoFiles, path)
+		if cgo {
 			path = s.Fset.Position(syntax.Package).Filename
 			if !slices.Contains(s.GoFiles, path) {
 				continue // _cgo_gotypes.go
@@ -81,7 +83,7 @@ func (s *source) readLoaded() {
 			s.header = true // a client's, which is part of the load
 			continue
 		}
-		s.files = append(s.files, &file{path: path, syntax: syntax, loaded: true})
+		s.files = append(s.files, &file{path: path, syntax: syntax, loaded: true, cgo: cgo})
 	}
 }
 

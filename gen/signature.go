@@ -27,13 +27,16 @@ func (t *task) checkSignature(r *reporter) {
 	}
 	signature := t.fn.Signature()
 	if !t.checkContext(signature, r) {
-		t.broken = true
+		t.broken, t.lacksContext = true, true
 	}
 	t.readParams(r)
 	t.checkNames(r)
 	t.settleInjected(r)
 	for _, p := range t.params {
 		t.checkParam(p, r)
+	}
+	if recv := signature.Recv(); recv != nil {
+		t.checkLock("the receiver", recv.Type(), t.at(), r)
 	}
 	t.checkResults(signature, r)
 }
@@ -66,6 +69,17 @@ func (t *task) checkContext(signature *types.Signature, r *reporter) bool {
 	}
 	r.report(noContext, t.at(), t.label(), t.decl.Name.Name, more)
 	return false
+}
+
+// isContext holds for what may be meant as a handler's context: one, or a pointer to or a list of some.
+func isContext(t types.Type) bool {
+	switch u := types.Unalias(t).(type) {
+	case *types.Pointer:
+		return isContext(u.Elem())
+	case *types.Slice:
+		return isContext(u.Elem())
+	}
+	return isNamed(t, "context", "Context")
 }
 
 // isNamed holds for the named type of that package and name, also through an alias.
@@ -190,11 +204,26 @@ func nullable(t types.Type) bool {
 
 // checkParam refuses types that do not check, that are generated, or that would not arrive as they were sent.
 func (t *task) checkParam(p *param, r *reporter) {
-	if !t.checkType("parameter "+p.Name, p.Type, p.expr, p.at, r) || p.Dependency != nil {
+	if !t.checkType("parameter "+p.Name, p.Type, p.expr, p.at, r) {
+		return
+	}
+	if t.lacksContext && isContext(p.Type) {
+		return // said already
+	}
+	if p.Dependency != nil {
+		t.checkLock("the dependency "+p.Name, p.Type, p.at, r)
 		return
 	}
 	if problem := checkJSON(p.Type, t.source.Types); problem != "" {
 		r.report(lossyType, p.at, p.Name, t.label(), problem)
+		t.broken = true
+	}
+}
+
+// checkLock refuses values that must not be copied.
+func (t *task) checkLock(what string, typ types.Type, at token.Position, r *reporter) {
+	if lock := lockIn(typ, 0); lock != "" {
+		r.report(copiedLock, at, what, t.label(), lock)
 		t.broken = true
 	}
 }
@@ -257,54 +286,55 @@ func (t *task) generatedName(expr ast.Expr) string {
 
 // invalidPart returns what in a type did not type-check, or "".
 func invalidPart(t types.Type) string {
-	return findInvalid(t, map[types.Type]bool{})
+	return findInvalid(t, map[types.Type]bool{}, 0)
 }
 
-func findInvalid(t types.Type, seen map[types.Type]bool) string {
-	if seen[t] {
+func findInvalid(t types.Type, seen map[types.Type]bool, depth int) string {
+	if seen[t] || depth > maxDepth {
 		return ""
 	}
 	seen[t] = true
+	depth++
 	switch t := t.(type) {
 	case *types.Basic:
 		if t.Kind() == types.Invalid {
 			return "invalid type"
 		}
 	case *types.Alias:
-		if problem := findInvalid(types.Unalias(t), seen); problem != "" {
+		if problem := findInvalid(types.Unalias(t), seen, depth); problem != "" {
 			return fmt.Sprintf("%s is an alias of an invalid type", t.Obj().Name())
 		}
-		return firstInvalid(t.TypeArgs(), seen)
+		return firstInvalid(t.TypeArgs(), seen, depth)
 	case *types.Named:
-		if problem := firstInvalid(t.TypeArgs(), seen); problem != "" {
+		if problem := firstInvalid(t.TypeArgs(), seen, depth); problem != "" {
 			return problem
 		}
-		if problem := findInvalid(t.Underlying(), seen); problem != "" {
+		if problem := findInvalid(t.Underlying(), seen, depth); problem != "" {
 			return "inside of " + t.Obj().Name() + ": " + problem
 		}
 	case *types.Pointer:
-		return findInvalid(t.Elem(), seen)
+		return findInvalid(t.Elem(), seen, depth)
 	case *types.Slice:
-		return findInvalid(t.Elem(), seen)
+		return findInvalid(t.Elem(), seen, depth)
 	case *types.Array:
-		return findInvalid(t.Elem(), seen)
+		return findInvalid(t.Elem(), seen, depth)
 	case *types.Chan:
-		return findInvalid(t.Elem(), seen)
+		return findInvalid(t.Elem(), seen, depth)
 	case *types.Map:
-		if problem := findInvalid(t.Key(), seen); problem != "" {
+		if problem := findInvalid(t.Key(), seen, depth); problem != "" {
 			return problem
 		}
-		return findInvalid(t.Elem(), seen)
+		return findInvalid(t.Elem(), seen, depth)
 	case *types.Struct:
 		for f := range t.Fields() {
-			if problem := findInvalid(f.Type(), seen); problem != "" {
+			if problem := findInvalid(f.Type(), seen, depth); problem != "" {
 				return "field " + f.Name() + ": " + problem
 			}
 		}
 	case *types.Signature:
 		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
 			for v := range tuple.Variables() {
-				if problem := findInvalid(v.Type(), seen); problem != "" {
+				if problem := findInvalid(v.Type(), seen, depth); problem != "" {
 					return problem
 				}
 			}
@@ -313,9 +343,9 @@ func findInvalid(t types.Type, seen map[types.Type]bool) string {
 	return ""
 }
 
-func firstInvalid(list *types.TypeList, seen map[types.Type]bool) string {
+func firstInvalid(list *types.TypeList, seen map[types.Type]bool, depth int) string {
 	for t := range list.Types() {
-		if problem := findInvalid(t, seen); problem != "" {
+		if problem := findInvalid(t, seen, depth); problem != "" {
 			return problem
 		}
 	}

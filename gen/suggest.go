@@ -18,10 +18,7 @@ func nearest(word string, candidates []string) string {
 	best, fewest := "", 3
 	word = strings.ToLower(word)
 	for _, c := range candidates {
-		limit := 2
-		if len(c) <= 4 {
-			limit = 1
-		}
+		limit := min(2, min(len(c), len(word))/3) // of short words, others are near by chance
 		if d := edits(word, strings.ToLower(c)); d <= limit && d < fewest {
 			best, fewest = c, d
 		}

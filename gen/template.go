@@ -157,7 +157,7 @@ func (t *task) templateValue(path []string, at token.Position, r *reporter) *par
 		text := "{" + strings.Join(path, ".") + "}"
 		structure, ok := typ.Underlying().(*types.Struct)
 		if !ok {
-			r.report(templateField, at, text, fmt.Sprintf("%s is a %s, which is not a struct", strings.Join(path[:i+1], "."), t.typeText(typ)))
+			r.report(templateField, at, text, fmt.Sprintf("%s is of type %s, which is not a struct", strings.Join(path[:i+1], "."), t.typeText(typ)))
 			return nil
 		}
 		field := structField(structure, name)

@@ -31,8 +31,9 @@ func (w *writer) dedupKey(t *Task) *jen.Statement {
 			given[p] = p.Name
 		}
 	}
-	list := make([]jen.Code, len(t.Key.Params))
+	list, tall := make([]jen.Code, len(t.Key.Params)), false
 	for i, p := range t.Key.Params {
+		tall = tall || takesLines(p.Type)
 		if given[p] == "" {
 			given[p] = body.take(p.Name)
 		}
@@ -56,5 +57,5 @@ func (w *writer) dedupKey(t *Task) *jen.Statement {
 	}
 	comment := fmt.Sprintf("%s returns the dedup key %q of %s.\n%s applies it unless an option says otherwise.",
 		names.DedupKey, t.Settings.Dedup, t.Name, names.Enqueue)
-	return commented(comment, jen.Func().Id(names.DedupKey).Params(list...).String().Block(jen.Return(sum)))
+	return commented(comment, jen.Func().Id(names.DedupKey).Add(params(list, tall)).String().Block(jen.Return(sum)))
 }

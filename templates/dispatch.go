@@ -11,8 +11,9 @@ import (
 func (w *writer) dispatch() *jen.Statement {
 	table := w.file.Table
 	given := w.dependencyNames()
-	list := make([]jen.Code, len(table.Dependencies))
+	list, tall := make([]jen.Code, len(table.Dependencies)), false
 	for i, d := range table.Dependencies {
+		tall = tall || takesLines(d.Type)
 		list[i] = jen.Id(given[d]).Add(w.imports.typ(d.Type))
 	}
 	entries := make([]jen.Code, len(w.file.Tasks))
@@ -29,7 +30,7 @@ func (w *writer) dispatch() *jen.Statement {
 	if len(table.Dependencies) > 0 {
 		comment += " It takes what their handlers depend on."
 	}
-	return commented(comment, jen.Func().Id(DispatchName).Params(list...).
+	return commented(comment, jen.Func().Id(DispatchName).Add(params(list, tall)).
 		Add(w.imports.runtime("Table")).
 		Block(jen.Return(joined)))
 }

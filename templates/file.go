@@ -87,6 +87,14 @@ func commentText(text string) string {
 	return b.String()
 }
 
+// params writes a parameter list: on one line, unless a type in it takes several.
+func params(list []jen.Code, tall bool) *jen.Statement {
+	if tall {
+		return jen.Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: true}, list...)
+	}
+	return jen.Params(list...)
+}
+
 // block writes a function's only statement on the function's own line.
 func block(statement jen.Code) *jen.Statement {
 	return jen.Custom(jen.Options{Open: "{", Close: "}"}, statement)

@@ -1,6 +1,9 @@
 package templates
 
-import "go/types"
+import (
+	"go/types"
+	"slices"
+)
 
 // walkNames calls visit for every name that is needed to write the type: the package is nil for a predeclared name.
 func walkNames(t types.Type, visit func(pkg *types.Package, name string)) {
@@ -61,3 +64,47 @@ func walkArguments(list *types.TypeList, visit func(pkg *types.Package, name str
 
 // WalkNames calls visit for every name that is needed to write the type: the package is nil for a predeclared name.
 func WalkNames(t types.Type, visit func(pkg *types.Package, name string)) { walkNames(t, visit) }
+
+// takesLines holds for types that gofmt writes on several lines: inline structs and interfaces with several elements.
+func takesLines(t types.Type) bool {
+	switch t := t.(type) {
+	case *types.Pointer:
+		return takesLines(t.Elem())
+	case *types.Slice:
+		return takesLines(t.Elem())
+	case *types.Array:
+		return takesLines(t.Elem())
+	case *types.Chan:
+		return takesLines(t.Elem())
+	case *types.Map:
+		return takesLines(t.Key()) || takesLines(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if t.NumFields() > 1 || takesLines(f.Type()) {
+				return true
+			}
+		}
+	case *types.Interface:
+		return t.NumExplicitMethods()+t.NumEmbeddeds() > 1 || anyTakesLines(slices.Collect(t.ExplicitMethods()))
+	case *types.Signature:
+		return anyTakesLines(slices.Collect(t.Params().Variables())) || anyTakesLines(slices.Collect(t.Results().Variables()))
+	case *types.Named:
+		return anyArgTakesLines(t.TypeArgs())
+	case *types.Alias:
+		return anyArgTakesLines(t.TypeArgs())
+	}
+	return false
+}
+
+func anyTakesLines[O types.Object](list []O) bool {
+	return slices.ContainsFunc(list, func(o O) bool { return takesLines(o.Type()) })
+}
+
+func anyArgTakesLines(list *types.TypeList) bool {
+	for t := range list.Types() {
+		if takesLines(t) {
+			return true
+		}
+	}
+	return false
+}
