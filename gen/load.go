@@ -128,8 +128,18 @@ type file struct {
 	constraint string
 }
 
-// at returns the position of pos in the package's sources.
-func (s *source) at(pos token.Pos) token.Position { return s.Fset.Position(pos) }
+// at returns the position of pos in the package's sources. What cgo has made of a file can come out of the build cache
+// with the path that another copy of the package had; its name is right.
+func (s *source) at(pos token.Pos) token.Position {
+	p := s.Fset.Position(pos)
+	if p.Filename == "" || filepath.Dir(p.Filename) == s.dir || slices.Contains(s.GoFiles, s.Fset.File(pos).Name()) {
+		return p
+	}
+	if here := filepath.Join(s.dir, filepath.Base(p.Filename)); slices.Contains(s.GoFiles, here) {
+		p.Filename = here
+	}
+	return p
+}
 
 // module is the path of the package's module, or "".
 func (s *source) module() string {

@@ -74,7 +74,7 @@ func (s *source) readLoaded() {
 		path := s.Fset.File(syntax.FileStart).Name()
 		cgo := !slices.Contains(s.GoFiles, path)
 		if cgo {
-			path = s.Fset.Position(syntax.Package).Filename
+			path = s.at(syntax.Package).Filename
 			if !slices.Contains(s.GoFiles, path) {
 				continue // _cgo_gotypes.go
 			}
@@ -109,8 +109,8 @@ func (s *source) readOthers() {
 			s.header = s.header || name == templates.FileName
 			continue
 		}
-		syntax, _ := parser.ParseFile(s.Fset, path, data, parser.ParseComments|parser.SkipObjectResolution)
-		if syntax == nil || slices.Contains(s.GoFiles, path) {
+		syntax, err := parser.ParseFile(s.Fset, path, data, parser.ParseComments|parser.SkipObjectResolution)
+		if syntax == nil || err != nil && slices.Contains(s.GoFiles, path) {
 			continue // does not parse, and is reported as such where it belongs to the build
 		}
 		s.files = append(s.files, &file{path: path, syntax: syntax, test: strings.HasSuffix(name, "_test.go")})
