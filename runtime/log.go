@@ -15,10 +15,14 @@ type outageLog struct {
 	mu       sync.Mutex
 	since    time.Time // zero: no outage
 	reported time.Time
+	last     time.Time // failure
 	failures int
 }
 
-const outageEvery = 30 * time.Second
+const (
+	outageEvery  = 30 * time.Second
+	outageSettle = 5 * time.Second // longer than the pause between two tries
+)
 
 // failed counts a failure.
 func (o *outageLog) failed(err error) {
@@ -26,6 +30,7 @@ func (o *outageLog) failed(err error) {
 	defer o.mu.Unlock()
 	now := time.Now()
 	o.failures++
+	o.last = now
 	if o.since.IsZero() {
 		o.since, o.reported = now, now
 		o.log.Warn("smallage: "+o.what+": Redis does not answer; trying on, is it running and reachable?", "error", err)
@@ -38,13 +43,14 @@ func (o *outageLog) failed(err error) {
 	}
 }
 
-// worked ends an outage.
+// worked ends an outage once nothing has failed for a while: what fails and works in turns, such as writes beside reads,
+// is one outage.
 func (o *outageLog) worked() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.since.IsZero() {
+	if o.since.IsZero() || time.Since(o.last) < outageSettle {
 		return
 	}
-	o.log.Info("smallage: "+o.what+": Redis answers again", "after", time.Since(o.since).Round(time.Millisecond), "failures", o.failures)
+	o.log.Info("smallage: "+o.what+": Redis answers again", "after", o.last.Sub(o.since).Round(time.Millisecond), "failures", o.failures)
 	o.since, o.failures = time.Time{}, 0
 }
