@@ -4,13 +4,21 @@ GO ?= go
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help test lint generate quickstart
+SOAK_JOBS ?= 20000
+
+.PHONY: help test soak bench lint generate quickstart
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 test: ## set up, lint, and test against the embedded and a real server
 	@GO='$(GO)' GOFUMPT='$(GOFUMPT)' STATICCHECK='$(STATICCHECK)' ./.ci/test
+
+soak: ## the long form of the crash test; SOAK_JOBS=20000
+	SMALLAGE_SOAK=$(SOAK_JOBS) $(GO) test -count=1 -timeout 2h -v -run TestNoJobIsLostOrRepeated ./internal/crashtest
+
+bench: ## measure beside Redis itself and other queues
+	cd bench && $(GO) run .
 
 lint: ## vet, gofumpt, staticcheck and generated files
 	@GO='$(GO)' GOFUMPT='$(GOFUMPT)' STATICCHECK='$(STATICCHECK)' ./.ci/lint

@@ -173,3 +173,16 @@ func runScript(t *testing.T, dir, script string) string {
 	require.NoError(t, cmd.Run(), "%s", &out)
 	return out.String()
 }
+
+func TestReadmeLinksAndFoldersExist(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(repository(t), "README.md"))
+	require.NoError(t, err)
+	named := regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(string(text), -1)
+	named = append(named, regexp.MustCompile("(?m)^\\| `([a-z/]+)`").FindAllStringSubmatch(string(text), -1)...)
+	require.Greater(t, len(named), 7)
+	for _, name := range named {
+		_, err := os.Stat(filepath.Join(repository(t), name[1]))
+		require.NoError(t, err)
+	}
+}
