@@ -4,23 +4,24 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestProgressDrawsUpToTheEnd(t *testing.T) {
+func TestProgressDrawsTheBeginningAndTheEnd(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	p := &progress{out: &out, label: "reindex", total: 4}
-	for done := range 5 {
-		p.show(done)
-	}
+	p.clear() // there is nothing to remove yet
+	p.show(1)
+	p.drawn = time.Now().Add(time.Hour) // so that however slow the machine is, the next ones come too soon to be seen
+	p.show(2)
+	p.show(3)
+	p.show(4)
 	p.clear()
-	lines := strings.Split(out.String(), "\r")
-	require.Equal(t, "reindex [                              ] 0/4", lines[1])
-	require.Equal(t, "reindex [==============================] 4/4", lines[len(lines)-2])
-	require.Equal(t, "\x1b[K", lines[len(lines)-1])
-	require.Len(t, lines, 4, "what an eye cannot follow is not drawn")
+	require.Equal(t, "\rreindex [=======                       ] 1/4"+
+		"\rreindex [==============================] 4/4\r\x1b[K", out.String())
 }
 
 func TestProgressDrawsNothingWhereThereIsNoTerminal(t *testing.T) {

@@ -132,11 +132,15 @@ func TestBlockingTimeoutsTakeFractions(t *testing.T) {
 	for name, rdb := range map[string]*redis.Client{"redis": redistest.Shared(t).Client(), "embedded": start(t).Client()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			begin := time.Now()
-			err := rdb.Do(context.Background(), "BLMOVE", redistest.Namespace(t), redistest.Namespace(t), "LEFT", "LEFT", "0.05").Err()
-			require.ErrorIs(t, err, redis.Nil)
-			require.GreaterOrEqual(t, time.Since(begin), 50*time.Millisecond)
-			require.Less(t, time.Since(begin), 900*time.Millisecond)
+			list, quickest := redistest.Namespace(t), time.Hour // of some, since a busy machine may be late once
+			for range 5 {
+				begin := time.Now()
+				err := rdb.Do(context.Background(), "BLMOVE", list, list, "LEFT", "LEFT", "0.05").Err()
+				require.ErrorIs(t, err, redis.Nil)
+				quickest = min(quickest, time.Since(begin))
+			}
+			require.GreaterOrEqual(t, quickest, 50*time.Millisecond)
+			require.Less(t, quickest, 900*time.Millisecond)
 		})
 	}
 }
