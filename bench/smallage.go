@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,20 +59,13 @@ func (q *smallageQueue) enqueue(ctx context.Context, id uuid.UUID) error {
 }
 
 func (q *smallageQueue) batch(ctx context.Context, ids []uuid.UUID) error {
-	var group sync.WaitGroup
-	var failed atomic.Value
-	for part := range 64 {
-		group.Go(func() {
-			for i := part; i < len(ids); i += 64 {
-				if err := q.enqueue(ctx, ids[i]); err != nil {
-					failed.Store(err)
-				}
-			}
-		})
+	var batch smallage.Batch
+	for _, id := range ids {
+		if _, err := q.send(ctx, &batch, id); err != nil {
+			return err
+		}
 	}
-	group.Wait()
-	err, _ := failed.Load().(error)
-	return err
+	return q.client.EnqueueBatch(ctx, &batch)
 }
 
 func (q *smallageQueue) work(ctx context.Context, handle func(uuid.UUID)) error {

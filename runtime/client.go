@@ -30,7 +30,7 @@ type ClientConfig struct {
 	// Observer is told of each job that was enqueued; nil costs nothing.
 	Observer Observer
 
-	// Middleware wraps enqueuing, the first outermost.
+	// Middleware wraps enqueuing, the first outermost. Each is called twice by NewClient: for Enqueue and for EnqueueBatch.
 	Middleware []func(Enqueuer) Enqueuer
 }
 
@@ -43,12 +43,14 @@ const (
 // Client enqueues jobs and looks up their outcomes. It is safe for concurrent use; an application makes one and keeps it.
 // It touches the keys of the queues, results and the queue registry of its namespace.
 type Client struct {
-	cfg      ClientConfig
-	rdb      redis.UniversalClient
-	keys     *keyspace
-	enqueuer Enqueuer // the middleware around send
-	waits    *waits
-	silent   recentIDs // jobs enqueued without ResultTTL
+	cfg       ClientConfig
+	rdb       redis.UniversalClient
+	keys      *keyspace
+	enqueuer  Enqueuer // the middleware around send
+	collector Enqueuer // the middleware around collect
+	lanes     *sendLanes
+	waits     *waits
+	silent    recentIDs // jobs enqueued without ResultTTL
 
 	mu         sync.Mutex
 	registered map[string]time.Time // queue → when it was last named in the registry
@@ -75,9 +77,10 @@ func NewClient(rdb redis.UniversalClient, cfg ClientConfig) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, rdb: rdb, keys: newKeyspace(cfg.Namespace), registered: map[string]time.Time{}}
 	c.waits = newWaits(c)
-	c.enqueuer = EnqueueFunc(c.send)
+	c.lanes = newSendLanes(rdb)
+	c.enqueuer, c.collector = EnqueueFunc(c.send), EnqueueFunc(c.collect)
 	for _, wrap := range slices.Backward(cfg.Middleware) {
-		c.enqueuer = wrap(c.enqueuer)
+		c.enqueuer, c.collector = wrap(c.enqueuer), wrap(c.collector)
 	}
 	return c, nil
 }
@@ -97,46 +100,68 @@ func (c *Client) Enqueue(ctx context.Context, job Job) (JobID, error) {
 }
 
 func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
-	if err := job.check(); err != nil {
-		return JobID{}, err
-	}
-	if len(job.Args) > c.cfg.MaxArgsBytes {
-		return JobID{}, tooLarge(&job, c.cfg.MaxArgsBytes)
-	}
-	if err := ctx.Err(); err != nil {
-		return JobID{}, fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
-	}
-	brought := !job.ID.IsZero()
-	if !brought {
-		id, err := NewJobID()
-		if err != nil {
-			return JobID{}, err
-		}
-		job.ID = id
-	}
-	fields, err := encodeFields(&job, time.Now())
+	o, err := c.prepare(ctx, job, !job.ID.IsZero())
 	if err != nil {
 		return JobID{}, err
 	}
-	if err := c.register(ctx, job.Queue); err != nil {
-		return JobID{}, enqueueError(&job, err, false)
+	if err := c.register(ctx, o.job.Queue); err != nil {
+		return JobID{}, enqueueError(&o.job, err, false)
 	}
 	point("enqueue-ready")
-	cmd := c.command(ctx, &job, brought, fields)
-	if err := c.rdb.Process(ctx, cmd); err != nil {
-		if cmd.script && redis.HasErrorPrefix(err, "NOSCRIPT") { // nothing ran, so sending it whole is its first run
-			cmd = sendOnce(ctx, append([]any{"EVAL", enqueueScript.source}, cmd.Args()[2:]...), true)
-			err = c.rdb.Process(ctx, cmd)
-		}
+	lane := c.lanes.of(o.job.Queue)
+	sent, err := lane.send(ctx, o.cmd)
+	if sent && err != nil && o.cmd.script && redis.HasErrorPrefix(err, "NOSCRIPT") { // nothing ran, so sending it whole is its first run
+		o.cmd = o.cmd.whole(ctx)
+		sent, err = lane.send(ctx, o.cmd)
+	}
+	if !sent {
+		return JobID{}, fmt.Errorf("smallage: enqueue %s: %w", o.job.Task, err)
+	}
+	return c.sent(o, err)
+}
+
+// outgoing is a job on its way to Redis.
+type outgoing struct {
+	job Job
+	cmd *onceCmd
+}
+
+// prepare checks a job and makes its command. brought says that the caller chose the job's id, so that enqueuing it is
+// idempotent.
+func (c *Client) prepare(ctx context.Context, job Job, brought bool) (*outgoing, error) {
+	if err := job.check(); err != nil {
+		return nil, err
+	}
+	if len(job.Args) > c.cfg.MaxArgsBytes {
+		return nil, tooLarge(&job, c.cfg.MaxArgsBytes)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
+	}
+	if job.ID.IsZero() {
+		id, err := NewJobID()
 		if err != nil {
-			if err := enqueueError(&job, err, true); errors.Is(err, ErrUnconfirmed) {
-				return job.ID, err
-			} else {
-				return JobID{}, err
-			}
+			return nil, err
+		}
+		job.ID = id
+	}
+	o := &outgoing{job: job}
+	var err error
+	o.cmd, err = c.command(ctx, &o.job, brought)
+	return o, err
+}
+
+// sent tells what came of a command that was sent. A reply that cannot be looked at any more counts as none.
+func (c *Client) sent(o *outgoing, err error) (JobID, error) {
+	job := &o.job
+	if err != nil {
+		if err := enqueueError(job, err, true); errors.Is(err, ErrUnconfirmed) {
+			return job.ID, err
+		} else {
+			return JobID{}, err
 		}
 	}
-	stored := !cmd.script || replyNumber(cmd.Val()) == 1
+	stored := !o.cmd.script || replyNumber(o.cmd.Val()) == 1
 	if stored && job.ResultTTL == 0 {
 		c.silent.add(job.ID)
 	}
@@ -150,7 +175,7 @@ func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
 }
 
 // command is a bare XADD for a job that runs now, and a script for one that a bare XADD cannot express.
-func (c *Client) command(ctx context.Context, job *Job, brought bool, fields []any) *onceCmd {
+func (c *Client) command(ctx context.Context, job *Job, brought bool) (*onceCmd, error) {
 	k := c.keys.queue(job.Queue)
 	delay, at := max(job.Delay.Milliseconds(), 0), int64(0)
 	if job.Delay > 0 && delay == 0 {
@@ -159,35 +184,64 @@ func (c *Client) command(ctx context.Context, job *Job, brought bool, fields []a
 	if !job.At.IsZero() {
 		at = max(job.At.UnixMilli(), 1)
 	}
-	if !brought && delay == 0 && at == 0 && job.ExpiresIn == 0 {
-		return sendOnce(ctx, append([]any{"XADD", k.stream, "*"}, fields...), false)
+	id := job.ID.String()
+	args := make([]any, 0, 32)
+	script := brought || delay > 0 || at > 0 || job.ExpiresIn > 0
+	if script {
+		window, marker := int64(0), k.stream
+		if brought {
+			window, marker = c.cfg.IDWindow.Milliseconds(), k.id+id
+		}
+		args = append(args, "EVALSHA", enqueueScript.sha, 4, k.stream, k.delayed, k.delayedJobs, marker,
+			id, window, delay, at, job.ExpiresIn.Milliseconds(), tickEvery.Milliseconds())
+	} else {
+		args = append(args, "XADD", k.stream, "*")
 	}
-	window, marker := int64(0), k.stream
-	if brought {
-		window, marker = c.cfg.IDWindow.Milliseconds(), k.id+job.ID.String()
+	args, err := appendFields(args, job, id, time.Now())
+	if err != nil {
+		return nil, err
 	}
-	args := []any{
-		"EVALSHA", enqueueScript.sha, 4, k.stream, k.delayed, k.delayedJobs, marker,
-		job.ID.String(), window, delay, at, job.ExpiresIn.Milliseconds(), tickEvery.Milliseconds(),
-	}
-	return sendOnce(ctx, append(args, fields...), true)
+	cmd := sendOnce(ctx, args, script)
+	cmd.size = len(job.Args) + len(job.Dedup) + 200*(1+len(job.Headers))
+	return cmd, nil
 }
 
 // onceCmd is a command that go-redis must not send again by itself: its first sending may have worked.
 type onceCmd struct {
 	*redis.Cmd
 	script bool
+	size   int // in bytes, roughly
 }
 
 // NoRetry keeps go-redis from sending the command again after an error.
 func (*onceCmd) NoRetry() bool { return true }
+
+// outcome is the command's error. A flush that breaks off gives its error to all of its commands, also to those whose
+// reply had come: they have worked.
+func (c *onceCmd) outcome() error {
+	if c.Val() != nil {
+		return nil
+	}
+	return c.Err()
+}
+
+func (c *onceCmd) unknownScript() bool {
+	return c.script && c.Val() == nil && redis.HasErrorPrefix(c.Err(), "NOSCRIPT")
+}
+
+// whole is the same command with the script's text, for a server that does not know it.
+func (c *onceCmd) whole(ctx context.Context) *onceCmd {
+	again := sendOnce(ctx, append([]any{"EVAL", enqueueScript.source}, c.Args()[2:]...), true)
+	again.size = c.size
+	return again
+}
 
 func sendOnce(ctx context.Context, args []any, script bool) *onceCmd {
 	cmd := redis.NewCmd(ctx, args...)
 	if script {
 		cmd.SetFirstKeyPos(3)
 	}
-	return &onceCmd{cmd, script}
+	return &onceCmd{Cmd: cmd, script: script}
 }
 
 // enqueueError tells a job that was not enqueued from one that may have been.

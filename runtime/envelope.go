@@ -46,12 +46,11 @@ type envelope struct {
 	history    string
 }
 
-// encodeFields lists the fields of a fresh job in the order of every entry, which lets Redis store their names once.
-func encodeFields(job *Job, now time.Time) ([]any, error) {
-	fields := make([]any, 0, 20)
+// appendFields lists the fields of a fresh job in the order of every entry, which lets Redis store their names once.
+func appendFields(fields []any, job *Job, id string, now time.Time) ([]any, error) {
 	fields = append(fields,
 		fieldVersion, "1",
-		fieldID, job.ID.String(),
+		fieldID, id,
 		fieldTask, job.Task,
 		fieldArgs, []byte(job.Args),
 		fieldEnqueuedAt, strconv.FormatInt(now.UnixMilli(), 10),

@@ -1,0 +1,157 @@
+package smallage
+
+import (
+	"context"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// sendLane sends the enqueue commands of concurrent callers together. None waits for others to come: a caller that finds
+// the lane free sends its command at once, and those that find it busy go together as soon as it is free again.
+type sendLane struct {
+	rdb redis.UniversalClient
+
+	mu      sync.Mutex
+	waiting []*passage
+	busy    int // sendings under way
+}
+
+const (
+	// sendingsAtOnce keeps a slow flush, or a long way to the server, from holding up all others.
+	sendingsAtOnce = 4
+
+	// The most that is sent in one flush, so that one caller's megabytes do not hold up many.
+	flushCommands = 500
+	flushBytes    = 1 << 20
+)
+
+// passage is a command that found the lane busy.
+type passage struct {
+	cmd  *onceCmd
+	done chan struct{} // gets a token once the command has its reply or error
+}
+
+var passages = sync.Pool{New: func() any { return &passage{done: make(chan struct{}, 1)} }}
+
+// send carries out one command. sent is false where ctx ended before anything was sent. Where it ends later, send returns
+// at once with ctx's error, and the command must not be looked at any more.
+func (l *sendLane) send(ctx context.Context, cmd *onceCmd) (sent bool, err error) {
+	l.mu.Lock()
+	if l.busy < sendingsAtOnce && len(l.waiting) == 0 {
+		l.busy++
+		l.mu.Unlock()
+		defer l.leave() // also where a hook of the application panics
+		return true, l.rdb.Process(ctx, cmd)
+	}
+	p := passages.Get().(*passage)
+	p.cmd = cmd
+	l.waiting = append(l.waiting, p)
+	l.mu.Unlock()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		if l.withdraw(p) {
+			return false, ctx.Err()
+		}
+		select {
+		case <-p.done:
+		default:
+			return true, ctx.Err() // the flush still refers to p, so that it is not used again
+		}
+	}
+	p.cmd = nil
+	passages.Put(p)
+	return true, cmd.outcome()
+}
+
+// withdraw takes a command back that no flush has taken yet.
+func (l *sendLane) withdraw(p *passage) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, other := range l.waiting {
+		if other == p {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// leave gives the place of one sending to what has come meanwhile. The caller goes its way: it works for no other.
+func (l *sendLane) leave() {
+	if batch := l.take(); batch != nil {
+		go l.flush(batch)
+	}
+}
+
+// take returns what goes next, or nil; then the place is free.
+func (l *sendLane) take() []*passage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n, size := 0, 0
+	for n < len(l.waiting) && n < flushCommands && size < flushBytes {
+		size += l.waiting[n].cmd.size
+		n++
+	}
+	if n == 0 {
+		l.busy--
+		return nil
+	}
+	batch := l.waiting[:n:n]
+	l.waiting = l.waiting[n:]
+	if len(l.waiting) == 0 {
+		l.waiting = nil
+	}
+	return batch
+}
+
+func (l *sendLane) flush(batch []*passage) {
+	for batch != nil {
+		cmds := make([]*onceCmd, len(batch))
+		for i, p := range batch {
+			cmds[i] = p.cmd
+		}
+		sendAll(context.Background(), l.rdb, cmds)
+		for _, p := range batch {
+			p.done <- struct{}{}
+		}
+		batch = l.take()
+	}
+}
+
+// sendAll sends commands in one flush; each holds its own reply or error.
+func sendAll(ctx context.Context, rdb redis.UniversalClient, cmds []*onceCmd) {
+	pipe := rdb.Pipeline()
+	for _, cmd := range cmds {
+		_ = pipe.Process(ctx, cmd) // only queued
+	}
+	_, _ = pipe.Exec(ctx)
+}
+
+// sendLanes has one lane for a single server. Elsewhere each queue has its own, so that a flush goes to one server and one
+// that is down holds up only its own queues.
+type sendLanes struct {
+	rdb    redis.UniversalClient
+	single *sendLane
+	queues sync.Map // queue → *sendLane
+}
+
+func newSendLanes(rdb redis.UniversalClient) *sendLanes {
+	l := &sendLanes{rdb: rdb}
+	if _, ok := rdb.(*redis.Client); ok {
+		l.single = &sendLane{rdb: rdb}
+	}
+	return l
+}
+
+func (l *sendLanes) of(queue string) *sendLane {
+	if l.single != nil {
+		return l.single
+	}
+	if known, ok := l.queues.Load(queue); ok {
+		return known.(*sendLane)
+	}
+	made, _ := l.queues.LoadOrStore(queue, &sendLane{rdb: l.rdb})
+	return made.(*sendLane)
+}
