@@ -153,8 +153,8 @@ func (s *source) module() string {
 // thing: callers of names to be generated have them on every first run.
 func (s *source) check(r *reporter) bool {
 	usable := true
-	if len(s.Syntax) == 0 && s.header && len(s.files) == 0 {
-		return false // only our own file is left in the folder: an orphan, not a failure
+	if s.header && len(s.files) == 0 {
+		return false // there is only our own file, whatever state it is in: a client's, or an orphan
 	}
 	for _, e := range s.Errors {
 		switch e.Kind {
@@ -165,10 +165,12 @@ func (s *source) check(r *reporter) bool {
 		default:
 			if s.fatal(e) {
 				at := absolute(parsePosition(e.Pos), r.dir)
-				if at.Filename == "" {
+				text := oneLine(e.Msg)
+				if at.Filename == "" && s.dir != "" {
 					at = positionOf(s.dir)
+					text = strings.ReplaceAll(text, " in "+s.dir, "")
 				}
-				r.report(loadFailed, at, strings.ReplaceAll(oneLine(e.Msg), " in "+s.dir, ""))
+				r.report(loadFailed, at, text)
 				usable = false
 			}
 		}
