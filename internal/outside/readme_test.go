@@ -29,7 +29,7 @@ func repository(t *testing.T) string {
 	return root
 }
 
-// block is one fenced block of the README.
+// block is one fenced block of a page.
 type block struct {
 	language string
 	file     string // what the text before it names as the file to write; Go only
@@ -42,9 +42,9 @@ var (
 	namesFile = regexp.MustCompile("`([a-z_/]+\\.go)`:$")
 )
 
-func readBlocks(t *testing.T) []block {
+func readBlocks(t *testing.T, page string) []block {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository(t), "README.md"))
+	text, err := os.ReadFile(filepath.Join(repository(t), page))
 	require.NoError(t, err)
 	var blocks []block
 	var open *block
@@ -82,7 +82,7 @@ func TestReadmeCanBeFollowed(t *testing.T) {
 	server := redistest.Start(t)
 	var script strings.Builder
 	steps := 0
-	for _, b := range readBlocks(t) {
+	for _, b := range readBlocks(t, "README.md") {
 		if b.section != "In your own application" {
 			require.NotEqual(t, "go", b.language, "a snippet that nothing compiles:\n%s", b.text)
 			continue
