@@ -13,6 +13,7 @@
 //   - Timeouts of blocking commands end to the millisecond. Redis looks at them up to a tenth of a second late.
 //   - In Lua, cjson replaces bytes that are not UTF-8, writes an empty table as a list, and returns nil for bad JSON
 //     instead of failing; there are no bit, cmsgpack and struct; unpack ends at about 5,000 values instead of 8,000.
+//   - Channels within a shard (SPUBLISH, SSUBSCRIBE) are missing; Smallage takes plain ones then.
 //   - CONFIG, INFO but for clients and stats, CLIENT ID, XGROUP SETID, ACLs, persistence, replication and clusters are
 //     missing: a script that touches two slots is not refused. Tests of those need a real server.
 //
