@@ -14,6 +14,7 @@ func TestAccepted(t *testing.T) {
 	t.Parallel()
 	w, list, all := loadAll(t, "accepted")
 	var generated []string
+	outputs := map[string]*Output{}
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
 			out := s.generate(t, w, all)
@@ -29,6 +30,7 @@ func TestAccepted(t *testing.T) {
 				generated = append(generated, path)
 			}
 			require.NotEmpty(t, made)
+			outputs[s.name] = out
 			s.golden(t, made)
 			again := s.generate(t, w, all)
 			require.Equal(t, out.Files, again.Files, "the second run differs")
@@ -53,4 +55,5 @@ func TestAccepted(t *testing.T) {
 		}
 		require.Empty(t, complaints, "%v", err)
 	}
+	runAccepted(t, w, outputs)
 }
