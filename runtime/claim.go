@@ -10,6 +10,7 @@ import (
 func (s *session) claim(d *delivery) bool {
 	key := s.keys.dedup(d.env.dedup)
 	for {
+		point("claiming")
 		reply, err := s.scripts.run(newCall(claimScript, []string{key}, d.env.id.String(), s.claimTTL(d, 0).Milliseconds()))
 		if err != nil {
 			if !s.holdOn(d, err) || !s.confirmLease(d) {
@@ -21,10 +22,14 @@ func (s *session) claim(d *delivery) bool {
 		case "claimed":
 			s.claimMissing(d, "the job claims it anew", JobID{})
 			d.claimed.Store(true)
+			if !s.confirmLease(d) {
+				s.freeClaimOfEnded(d)
+				return false
+			}
 			return true
 		case "again":
 			d.claimed.Store(true)
-			return true
+			return s.confirmLease(d)
 		case "done":
 			s.endings.already(d)
 		default:
@@ -36,6 +41,23 @@ func (s *session) claim(d *delivery) bool {
 			}, nil)
 		}
 		return false
+	}
+}
+
+// freeClaimOfEnded undoes a claim that this worker, frozen before it was sent, has made for a job that another has ended
+// meanwhile. Nobody else would: the job would hold its key for the rest of the window.
+func (s *session) freeClaimOfEnded(d *delivery) {
+	k, id := d.queue.keys, d.env.id.String()
+	pipe := s.rdb.Pipeline()
+	dead := pipe.HExists(s.base, k.deadIDs, id)
+	ending := pipe.HExists(s.base, k.verdict, d.entry)
+	cancelled := pipe.ZScore(s.base, k.cancel, id)
+	_, _ = pipe.Exec(s.base) // each command holds its own error
+	if !dead.Val() && !ending.Val() && cancelled.Err() != nil {
+		return // it runs elsewhere, or waits for its next attempt, and needs the claim
+	}
+	if _, err := s.scripts.run(newCall(unclaimScript, []string{s.keys.dedup(d.env.dedup)}, id)); err != nil {
+		s.outage.failed(err)
 	}
 }
 
