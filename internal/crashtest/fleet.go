@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -131,6 +133,12 @@ func (w *Worker) Thaw() {
 	w.t.Helper()
 	w.signal(syscall.SIGCONT)
 	w.Frozen = false
+}
+
+// IsStopped reports whether the process was stopped, by Freeze or by itself.
+func (w *Worker) IsStopped() bool {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(w.PID)).Output()
+	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "T")
 }
 
 // Terminate asks the process to end, without waiting for it.

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	// These tests wait for leases far more than they compute.
 	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = parallel.Value.Set("12")
+		_ = parallel.Value.Set("24")
 	}
 	goleak.VerifyTestMain(withProgram{redistest.Main(m)})
 }

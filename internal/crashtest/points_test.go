@@ -20,7 +20,7 @@ import (
 
 // deaths are the points of a worker, and how often it passes each before it dies there.
 var deaths = map[string][]int{
-	"read": {1, 2}, "ticked": {1, 2, 3}, "picked": {1, 4}, "claimed": {1, 3}, "starting": {1, 3}, "returned": {1, 3},
+	"read": {1, 2}, "ticked": {1, 2, 3}, "picked": {1, 4}, "claiming": {1, 3}, "claimed": {1, 3}, "starting": {1, 3}, "returned": {1, 3},
 	"expired": {1}, "renewing": {1, 2}, "renewed": {1, 2},
 	"before-done": {1, 2}, "after-done": {1, 2}, "before-outcome": {1, 3}, "after-outcome": {1, 3},
 	"before-ack": {1, 3}, "after-ack": {1, 3}, "before-extend": {1, 2}, "after-extend": {1, 2},
@@ -34,10 +34,13 @@ var shutdownDeaths = []string{"stopping", "handed-back", "leaving", "left"}
 // enqueuerDeaths are the points of a process that enqueues.
 var enqueuerDeaths = []string{"enqueue-ready", "enqueued"}
 
+// replayDeaths are the points of a process that replays a dead job.
+var replayDeaths = []string{"replay-forgotten", "replayed"}
+
 func TestNoPointBetweenTwoCallsToRedisIsLeftOut(t *testing.T) {
 	t.Parallel()
 	tested := map[string]bool{"before-over": true, "after-over": true} // steps that send nothing
-	for _, names := range [][]string{slices.Collect(maps.Keys(deaths)), shutdownDeaths, enqueuerDeaths} {
+	for _, names := range [][]string{slices.Collect(maps.Keys(deaths)), shutdownDeaths, enqueuerDeaths, replayDeaths} {
 		for _, name := range names {
 			tested[name] = true
 		}
@@ -101,6 +104,31 @@ func TestAWorkerThatDiesBetweenAnyTwoStepsLosesNothingAndRepeatsNothing(t *testi
 	}
 }
 
+func TestAWorkerThatIsFrozenBetweenAnyTwoStepsAndThawsLaterChangesNothing(t *testing.T) {
+	t.Parallel()
+	for _, point := range slices.Sorted(maps.Keys(deaths)) {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, redistest.Shared(t))
+			s.enqueue(mixedJobs()...)
+			victim := s.worker("SMALLAGE_POINT=" + point + ":1:pause")
+			require.Eventually(t, victim.IsStopped, 30*time.Second, 10*time.Millisecond, "the worker never got to the point %s", point)
+			time.Sleep(20 * time.Millisecond) // what it sent last reaches the server
+			require.NoError(t, s.witness.Frozen(victim.PID))
+			other := s.worker()
+			require.Eventually(t, s.atRest, 40*time.Second, 20*time.Millisecond, "the other worker ends all jobs")
+			victim.Thaw()
+			time.Sleep(s.setup.Lease) // it goes on where it stood
+			s.settle(40 * time.Second)
+			victim.Stop()
+			other.Stop()
+			found, err := crashtest.Verify(s.rdb, s.ns, s.load.Jobs(), s.witness)
+			require.NoError(t, err)
+			require.Empty(t, found.Problems, "after the shutdown")
+		})
+	}
+}
+
 func TestAWorkerThatDiesWhileItShutsDownLosesNothing(t *testing.T) {
 	t.Parallel()
 	for _, point := range shutdownDeaths {
@@ -138,6 +166,46 @@ func TestAnEnqueuerThatDiesAndSendsItsIDAgainEnqueuesOnce(t *testing.T) {
 			again := s.worker()
 			require.True(t, again.AwaitEnd(30*time.Second).Success())
 			require.EqualValues(t, 1, s.rdb.XLen(context.Background(), s.key("stream")).Val())
+		})
+	}
+}
+
+func TestAReplayThatDiesInTheMiddleAndIsRepeatedRunsTheJobOnce(t *testing.T) {
+	t.Parallel()
+	for _, point := range replayDeaths {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, redistest.Shared(t))
+			ctx := context.Background()
+			s.enqueue(crashtest.Spec{Task: crashtest.FailAlways, Key: "dead", Asked: true})
+			worker := s.worker()
+			s.settle(30 * time.Second)
+			worker.Stop()
+			runs := len(s.records(crashtest.Started))
+			id := s.load.Jobs()[0].ID
+			s.setup.ReplayID = id.String()
+			victim := s.worker("SMALLAGE_POINT=" + point)
+			require.True(t, crashtest.Killed(victim.AwaitEnd(30*time.Second)), victim.Log())
+			_, err := s.client.Result(ctx, id)
+			require.ErrorIs(t, err, smallage.ErrNoResult, "whoever waits now waits for the new outcome")
+			places := func() []int64 {
+				return []int64{s.rdb.XLen(ctx, s.key("stream")).Val(), s.rdb.ZCard(ctx, s.key("dead")).Val()}
+			}
+			switch again := s.worker(); point {
+			case "replay-forgotten":
+				require.True(t, again.AwaitEnd(30*time.Second).Success(), again.Log())
+			default:
+				require.False(t, again.AwaitEnd(30*time.Second).Success(), "it is no longer dead")
+			}
+			require.Equal(t, []int64{1, 0}, places(), "it is in the stream once, and nowhere else")
+			s.setup.ReplayID = ""
+			worker = s.worker()
+			s.settle(30 * time.Second)
+			require.Len(t, s.records(crashtest.Started), 2*runs, "it had fresh attempts, once")
+			res, err := s.client.Wait(ctx, id, 10*time.Second)
+			require.NoError(t, err)
+			require.Equal(t, smallage.StatusFailed, res.Status)
+			worker.Stop()
 		})
 	}
 }

@@ -3,7 +3,6 @@ package crashtest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,14 +22,16 @@ type Setup struct {
 	Addr          string
 	Namespace     string
 	Ledger        string // folder of the ledgers
-	Workers       int    // in the process, 0: 1
-	Concurrency   int    // of each
+	Concurrency   int
 	Lease         time.Duration
 	MaxDeliveries int
 	DrainTimeout  time.Duration
 
 	// EnqueueID has the process enqueue one Plain job with this id instead of working.
 	EnqueueID string
+
+	// ReplayID has the process replay this dead job instead of working.
+	ReplayID string
 }
 
 // setupVariable holds the Setup as JSON.
@@ -53,40 +54,39 @@ func RunWorker() error {
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: setup.Addr})
 	defer func() { _ = rdb.Close() }()
-	if setup.EnqueueID != "" {
-		return enqueueOne(rdb, setup)
+	if setup.EnqueueID != "" || setup.ReplayID != "" {
+		return callOnce(rdb, setup)
+	}
+	w, err := smallage.NewWorker(rdb, smallage.WorkerConfig{
+		Name: consumerName(os.Getpid()), Namespace: setup.Namespace, Concurrency: setup.Concurrency, Lease: setup.Lease, MaxDeliveries: setup.MaxDeliveries,
+		DrainTimeout: setup.DrainTimeout, Observer: ledger,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}, Table(ledger))
+	if err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the next signal then ends the process
-	ended := make(chan error)
-	for range max(1, setup.Workers) {
-		w, err := smallage.NewWorker(rdb, smallage.WorkerConfig{
-			Name: consumerName(os.Getpid()), Namespace: setup.Namespace, Concurrency: setup.Concurrency, Lease: setup.Lease, MaxDeliveries: setup.MaxDeliveries,
-			DrainTimeout: setup.DrainTimeout, Observer: ledger,
-			Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		}, Table(ledger))
-		if err != nil {
-			return err
-		}
-		go func() { ended <- w.Run(ctx) }()
-	}
-	for range max(1, setup.Workers) {
-		err = errors.Join(err, <-ended)
-	}
-	return err
+	return w.Run(ctx)
 }
 
-func enqueueOne(rdb *redis.Client, setup Setup) error {
+// callOnce makes the one call that the process was started for.
+func callOnce(rdb *redis.Client, setup Setup) error {
+	ctx := context.Background()
 	client, err := smallage.NewClient(rdb, smallage.ClientConfig{Namespace: setup.Namespace})
 	if err != nil {
 		return err
 	}
-	id, err := smallage.ParseJobID(setup.EnqueueID)
+	defer func() { _ = client.Close() }()
+	id, err := smallage.ParseJobID(setup.EnqueueID + setup.ReplayID)
 	if err != nil {
 		return err
 	}
-	_, err = Plain.Enqueue(context.Background(), client, Args{}, []smallage.Option[Args]{With.ID(id)})
+	if setup.ReplayID != "" {
+		return client.Dead().Replay(ctx, id)
+	}
+	_, err = Plain.Enqueue(ctx, client, Args{}, []smallage.Option[Args]{With.ID(id)})
 	return err
 }
 
