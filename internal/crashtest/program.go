@@ -3,6 +3,7 @@ package crashtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,7 +23,8 @@ type Setup struct {
 	Addr          string
 	Namespace     string
 	Ledger        string // folder of the ledgers
-	Concurrency   int
+	Workers       int    // in the process, 0: 1
+	Concurrency   int    // of each
 	Lease         time.Duration
 	MaxDeliveries int
 	DrainTimeout  time.Duration
@@ -57,18 +59,25 @@ func RunWorker() error {
 	if setup.EnqueueID != "" || setup.ReplayID != "" {
 		return callOnce(rdb, setup)
 	}
-	w, err := smallage.NewWorker(rdb, smallage.WorkerConfig{
-		Name: consumerName(os.Getpid()), Namespace: setup.Namespace, Concurrency: setup.Concurrency, Lease: setup.Lease, MaxDeliveries: setup.MaxDeliveries,
-		DrainTimeout: setup.DrainTimeout, Observer: ledger,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	}, Table(ledger))
-	if err != nil {
-		return err
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the next signal then ends the process
-	return w.Run(ctx)
+	ended := make(chan error)
+	for range max(1, setup.Workers) {
+		w, err := smallage.NewWorker(rdb, smallage.WorkerConfig{
+			Name: consumerName(os.Getpid()), Namespace: setup.Namespace, Concurrency: setup.Concurrency, Lease: setup.Lease, MaxDeliveries: setup.MaxDeliveries,
+			DrainTimeout: setup.DrainTimeout, Observer: ledger,
+			Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		}, Table(ledger))
+		if err != nil {
+			return err
+		}
+		go func() { ended <- w.Run(ctx) }()
+	}
+	for range max(1, setup.Workers) {
+		err = errors.Join(err, <-ended)
+	}
+	return err
 }
 
 // callOnce makes the one call that the process was started for.
