@@ -21,7 +21,9 @@ type ClientConfig struct {
 	// MaxArgsBytes is the largest JSON object of arguments that is accepted; 0: 1 MiB.
 	MaxArgsBytes int
 
-	// MaxWaitConns is how many connections waits use at most, apart from the Redis client's own pool; 0: 16.
+	// MaxWaitConns is how many connections waits use at most, apart from the Redis client's own pool and for each master
+	// of a cluster; 0: 16. However many waits there are, they never take more than five: one that listens for all of
+	// them, and four on which the first few block.
 	MaxWaitConns int
 
 	// IDWindow is how long the id that a caller brought (option ID) is remembered; 0: 24 h.

@@ -44,6 +44,9 @@ func (k *keyspace) result(id JobID) (result, token string) {
 	return base + "result", base + "token"
 }
 
+// notice is the channel on which the outcome of a job is announced. On a cluster it has the outcome's slot.
+func (k *keyspace) notice(id JobID) string { return k.ns + ":{r:" + id.String() + "}:notice" }
+
 // dedup escapes the key so that no two keys meet and none ends the hash tag early.
 func (k *keyspace) dedup(key string) string {
 	const hex = "0123456789ABCDEF"

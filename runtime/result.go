@@ -63,6 +63,28 @@ const (
 	ReasonValue       Reason = "value"        // the handler succeeded, but its value could not be stored; not in the dead letter queue
 )
 
+// decodeResult reads the fields of an outcome; no fields are no outcome.
+func decodeResult(id JobID, fields map[string]string) Result {
+	if fields["status"] == "" {
+		return Result{}
+	}
+	res := Result{
+		ID: id, Status: Status(fields["status"]), Error: fields["error"], Reason: Reason(fields["reason"]),
+		Task: fields["task"], Attempts: int(atoi(fields["attempts"])), FinishedAt: time.UnixMilli(atoi(fields["finished_at"])),
+		DeathID: fields["death"], valueLost: fields["lost"] != "",
+	}
+	if value, ok := fields["value"]; ok {
+		res.Value = []byte(value)
+	}
+	if owner := fields["owner"]; owner != "" {
+		res.Owner, _ = ParseJobID(owner)
+	}
+	return res
+}
+
+// Missing reports whether there is no outcome: WaitAll marks so the jobs that had none in time.
+func (r Result) Missing() bool { return r.Status == "" }
+
 // OK reports whether the handler returned without an error.
 func (r Result) OK() bool { return r.Status == StatusOK }
 

@@ -209,7 +209,7 @@ func (x *endings) finished(e *ending, reply any) {
 func (x *endings) outcomeCall(e *ending) *scriptCall {
 	env := &e.d.env
 	result, token := x.s.keys.result(env.id)
-	args := []any{env.resultTTL.Milliseconds(), string(e.status), "task", env.task}
+	args := []any{env.resultTTL.Milliseconds(), string(e.status), x.s.keys.notice(env.id), "task", env.task}
 	if e.v != nil {
 		args = append(args, "attempts", e.v.Runs, "error", e.v.Error)
 		for _, optional := range [][2]string{{"reason", string(e.v.Reason)}, {"owner", e.v.Owner}, {"death", e.v.Death}} {

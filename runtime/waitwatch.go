@@ -1,0 +1,253 @@
+package smallage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// waits are all the waits of one client. Each job that somebody waits for is watched once, however many wait for it: its
+// look, its notice and its outcome are shared. One lock guards everything here, in lanes and in what they hold; nothing
+// blocks under it.
+type waits struct {
+	client  *Client
+	ctx     context.Context // ends with close
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	watches map[JobID]*watch
+	lanes   map[string]*waitLane // by the master's address; one named "" where there is no cluster
+	keeping bool                 // the next housekeeping is planned
+}
+
+// watch is one job that somebody waits for.
+type watch struct {
+	id      JobID
+	key     string // of its outcome
+	token   string
+	channel string
+	waiters map[*waiter]struct{}
+	lane    *waitLane // nil until its master is known
+
+	queued bool      // a look is due or under way
+	lazy   bool      // that look can wait for others
+	sent   bool      // that look is under way
+	again  bool      // something happened since it was sent: look once more
+	epoch  int       // looks sent before are of no account
+	looked time.Time // when the last look was answered or, before the first, when the watch began
+
+	how     hearing
+	older   bool       // its channel was subscribed to before: a notice may be on its way that a replay has outdated
+	deaf    bool       // its token has failed it: it is told by notices alone
+	blocked *tokenConn // while it blocks on its token
+
+	over    bool // it has ended: by an outcome, an error, or because nobody waits any more
+	res     Result
+	err     error
+	trouble error // the last look's error
+}
+
+// hearing is how a watch learns of its outcome.
+type hearing uint8
+
+const (
+	hearsNothing hearing = iota // its first look is not over
+	hearsToken                  // blocks on the token, on a connection of its own
+	hearsNotices                // is in the wanted list of its lane's notices
+)
+
+// waiter is one call of Wait, WaitAll or WaitAny.
+type waiter struct {
+	ready   chan *watch // what has ended; there is room for all
+	watches []*watch    // in the order of the ids
+}
+
+const (
+	// lookAgain is how long a lost notice may go unseen.
+	lookAgain = 5 * time.Second
+
+	// lookAgainDeaf is the same for a watch that nobody could tell: there is no subscription.
+	lookAgainDeaf = time.Second
+
+	// lingering is how long connections of waits stay open when nobody uses them.
+	lingering = 2 * time.Second
+
+	housekeeping = 500 * time.Millisecond
+)
+
+var errClosed = errors.New("smallage: the client is closed; keep it open for as long as anybody waits")
+
+func newWaits(c *Client) *waits {
+	w := &waits{client: c, watches: map[JobID]*watch{}, lanes: map[string]*waitLane{}}
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	return w
+}
+
+// join begins to wait for jobs; no id is twice in the list.
+func (w *waits) join(ids []JobID) *waiter {
+	me := &waiter{ready: make(chan *watch, len(ids)), watches: make([]*watch, len(ids))}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, id := range ids {
+		if w.closed {
+			me.watches[i] = &watch{id: id, over: true, err: errClosed}
+			me.ready <- me.watches[i]
+			continue
+		}
+		v := w.watches[id]
+		if v == nil {
+			key, token := w.client.keys.result(id)
+			v = &watch{
+				id: id, key: key, token: token, channel: w.client.keys.notice(id),
+				waiters: make(map[*waiter]struct{}, 1), looked: time.Now(),
+			}
+			w.watches[id] = v
+			w.place(v)
+		} else if v.lane != nil {
+			v.lane.look(v) // whoever comes later must not depend on what those before were told
+		}
+		v.waiters[me] = struct{}{}
+		me.watches[i] = v
+	}
+	w.keepHouse()
+	return me
+}
+
+// leave ends a wait. The last to leave ends the watch.
+func (w *waits) leave(me *waiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, v := range me.watches {
+		delete(v.waiters, me)
+		if len(v.waiters) == 0 && !v.over {
+			w.end(v)
+		}
+	}
+}
+
+// trouble is why the first of the waiter's watches has no answer; nil where it was looked at without an error.
+func (w *waits) trouble(me *waiter) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, v := range me.watches {
+		if v.trouble != nil && !v.over {
+			return v.trouble
+		}
+	}
+	return nil
+}
+
+// end stops watching and tells everybody who waits.
+func (w *waits) end(v *watch) {
+	v.over = true
+	delete(w.watches, v.id)
+	w.unhear(v)
+	for me := range v.waiters {
+		me.ready <- v
+	}
+	clear(v.waiters)
+}
+
+// unhear takes a watch off its token or its notices.
+func (w *waits) unhear(v *watch) {
+	switch v.how {
+	case hearsToken:
+		v.blocked.interrupt()
+	case hearsNotices:
+		v.lane.notices.drop(v)
+	case hearsNothing:
+	}
+	v.how, v.blocked = hearsNothing, nil
+}
+
+// place finds the lane of a watch and has it look. On a cluster the slot's master may have to be asked for first.
+func (w *waits) place(v *watch) {
+	if cluster := w.cluster(); cluster == nil {
+		w.enter(v, "", w.client.rdb)
+	} else {
+		v.lane = nil
+		w.running.Go(func() { w.placeOnCluster(v) })
+	}
+}
+
+// keepHouse plans the next housekeeping, unless it is planned or nothing is left to keep.
+func (w *waits) keepHouse() {
+	if w.keeping || w.closed || len(w.watches) == 0 && !w.lingers() {
+		return
+	}
+	w.keeping = true
+	time.AfterFunc(housekeeping, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.keeping = false
+		if w.closed {
+			return
+		}
+		now := time.Now()
+		for _, v := range w.watches {
+			w.lookAtLength(v, now)
+		}
+		for _, l := range w.lanes {
+			l.tokens.closeIdle(now)
+			l.notices.closeIdle(now)
+		}
+		w.keepHouse()
+	})
+}
+
+// lookAtLength has a watch look that was not told anything for long, on whatever master its slot is now.
+func (w *waits) lookAtLength(v *watch, now time.Time) {
+	every := lookAgain
+	if v.how == hearsNotices && !v.lane.notices.heard(v) {
+		every = lookAgainDeaf
+	}
+	if v.lane == nil || v.queued || now.Sub(v.looked) < every {
+		return
+	}
+	if w.moved(v) {
+		w.unhear(v)
+		w.place(v)
+		return
+	}
+	v.lane.lookLazily(v)
+}
+
+func (w *waits) lingers() bool {
+	for _, l := range w.lanes {
+		if len(l.tokens.idle) > 0 || l.notices.running {
+			return true
+		}
+	}
+	return false
+}
+
+// close ends all waits with an error, and their connections.
+func (w *waits) close() error {
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return nil
+	}
+	w.closed = true
+	for _, v := range w.watches {
+		v.err = errClosed
+		w.end(v)
+	}
+	for _, l := range w.lanes {
+		l.tokens.closeIdle(time.Time{})
+	}
+	w.mu.Unlock()
+	w.stop()
+	ended := make(chan struct{})
+	go func() {
+		w.running.Wait()
+		close(ended)
+	}()
+	waitFor(ended, closeLimit) // a look at a server that does not answer ends with go-redis's own timeouts
+	return nil
+}
+
+const closeLimit = time.Second
