@@ -137,6 +137,7 @@ func (s *session) handBack(unstarted map[*queueState][]*delivery) {
 	for q, list := range unstarted {
 		args := []any{s.consumer, "some"}
 		for _, d := range list {
+			d.ending.Store(true) // a renewal that finds it gone must not take it for lost
 			args = append(args, d.entry)
 		}
 		if _, err := releaseScript.run(s.base, s.rdb, []string{q.keys.stream, q.keys.workers}, args...); err != nil {
