@@ -34,6 +34,12 @@ type Setup struct {
 
 	// ReplayID has the process replay this dead job instead of working.
 	ReplayID string
+
+	// WaitID has the process wait for the outcome of this job, Waits times at once, instead of working; each wait that
+	// got it adds a line to the process's waits (ReadWaits). MaxWaitConns is the client's.
+	WaitID       string
+	Waits        int
+	MaxWaitConns int
 }
 
 // setupVariable holds the Setup as JSON.
@@ -56,6 +62,9 @@ func RunWorker() error {
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: setup.Addr})
 	defer func() { _ = rdb.Close() }()
+	if setup.WaitID != "" {
+		return waitForOutcome(rdb, setup)
+	}
 	if setup.EnqueueID != "" || setup.ReplayID != "" {
 		return callOnce(rdb, setup)
 	}
