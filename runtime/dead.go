@@ -384,11 +384,11 @@ func (d *DeadLetters) page(ctx context.Context, queue string, at deadCursor, fil
 
 func decodeDead(queue, death, packed string) DeadJob {
 	fields := unpackFields(packed)
-	values := make(map[string]any, len(fields))
+	list := make([]string, 0, 2*len(fields))
 	for name, value := range fields {
-		values[name] = value
+		list = append(list, name, value)
 	}
-	env, _ := decodeFields(values) // a malformed job shows what can be read
+	env, _ := decodeFields(list) // a malformed job shows what can be read
 	job := DeadJob{
 		DeathID: death, ID: env.id, Task: env.task, Queue: queue, Args: env.args,
 		Reason: Reason(fields[fieldDeadReason]), Error: fields[fieldDeadError], DiedAt: time.UnixMilli(atoi(fields[fieldDiedAt])),

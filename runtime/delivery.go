@@ -3,6 +3,7 @@ package smallage
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -73,11 +74,16 @@ func decodeVerdict(s string) *verdict {
 	return &v
 }
 
-// newDelivery decodes an entry. values is nil for an entry whose fields could not be read.
-func (s *session) newDelivery(q *queueState, entry string, values map[string]any, count int64, prior string, sent time.Time) *delivery {
-	d := &delivery{queue: q, entry: entry, count: int(max(count, 1))}
-	d.env, d.bad = decodeFields(values)
+// newDelivery decodes an entry. It keeps no part of the entry but copies.
+func (s *session) newDelivery(q *queueState, e entry, count int64, prior string, sent time.Time) *delivery {
+	d := &delivery{queue: q, entry: strings.Clone(e.id), count: int(max(count, 1))}
+	d.env, d.bad = decodeFields(e.fields)
 	d.task = s.tasks[d.env.task]
+	if d.task != nil && d.task.name == d.env.task {
+		d.env.task = d.task.name
+	} else {
+		d.env.task = strings.Clone(d.env.task)
+	}
 	if prior != "" {
 		d.prior = decodeVerdict(prior)
 	}
@@ -90,12 +96,11 @@ func (s *session) takenEntries(q *queueState, reply any, sent time.Time) []*deli
 	rows := replyList(reply)
 	taken := make([]*delivery, 0, len(rows))
 	for _, row := range rows {
-		fields := replyList(replyAt(row, 2))
-		values := make(map[string]any, len(fields)/2)
-		for i := 0; i+1 < len(fields); i += 2 {
-			values[replyText(fields[i])] = fields[i+1]
+		e := entry{id: replyText(replyAt(row, 0))}
+		for _, text := range replyList(replyAt(row, 2)) {
+			e.fields = append(e.fields, replyText(text))
 		}
-		taken = append(taken, s.newDelivery(q, replyText(replyAt(row, 0)), values, replyNumber(replyAt(row, 1)), replyText(replyAt(row, 3)), sent))
+		taken = append(taken, s.newDelivery(q, e, replyNumber(replyAt(row, 1)), replyText(replyAt(row, 3)), sent))
 	}
 	return taken
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -71,46 +72,61 @@ func appendFields(fields []any, job *Job, id string, now time.Time) ([]any, erro
 	return fields, nil
 }
 
-// decodeFields reads an entry. What can be read is filled in even beside an error, so that a malformed job can still be
-// reported to whoever waits for it.
-func decodeFields(values map[string]any) (envelope, error) {
-	text := func(name string) string { s, _ := values[name].(string); return s }
+// decodeFields reads an entry's fields, name and value in turn. What can be read is filled in even beside an error, so that
+// a malformed job can still be reported to whoever waits for it. Of the fields it keeps copies, but for the task's name.
+func decodeFields(fields []string) (envelope, error) {
+	e := envelope{attempt: 1, enqueuedAt: time.UnixMilli(0)}
 	var problems []error
-	number := func(name string, least int64) int64 {
-		s := text(name)
-		if s == "" {
+	number := func(name, value string, least int64) int64 {
+		if value == "" {
 			return 0
 		}
-		n, err := strconv.ParseInt(s, 10, 64)
+		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < least {
-			problems = append(problems, fmt.Errorf("field %s is %q, want a whole number of at least %d", name, shorten(s), least))
+			problems = append(problems, fmt.Errorf("field %s is %q, want a whole number of at least %d", name, shorten(value), least))
 			return 0
 		}
 		return n
 	}
-	if len(values) > maxFields {
-		problems = append(problems, fmt.Errorf("%d fields, at most %d", len(values), maxFields))
+	var id, version, headers string
+	if len(fields) > 2*maxFields {
+		problems = append(problems, fmt.Errorf("%d fields, at most %d", len(fields)/2, maxFields))
 	}
-	e := envelope{
-		version:    int(number(fieldVersion, 1)),
-		task:       text(fieldTask),
-		args:       []byte(text(fieldArgs)),
-		enqueuedAt: time.UnixMilli(number(fieldEnqueuedAt, 0)),
-		attempt:    int(number(fieldAttempt, 1)),
-		dedup:      text(fieldDedup),
-		resultTTL:  time.Duration(number(fieldResultTTL, 0)) * time.Millisecond,
-		expiresAt:  number(fieldExpiresAt, 0),
-		history:    text(fieldHistory),
+	for i := 0; i+1 < len(fields); i += 2 {
+		switch name, value := fields[i], fields[i+1]; name {
+		case fieldVersion:
+			version = value
+			e.version = int(number(name, value, 1))
+		case fieldID:
+			id = value
+		case fieldTask:
+			e.task = value
+		case fieldArgs:
+			e.args = []byte(value)
+		case fieldEnqueuedAt:
+			e.enqueuedAt = time.UnixMilli(number(name, value, 0))
+		case fieldAttempt:
+			e.attempt = max(int(number(name, value, 1)), 1)
+		case fieldDedup:
+			e.dedup = strings.Clone(value)
+		case fieldResultTTL:
+			e.resultTTL = time.Duration(number(name, value, 0)) * time.Millisecond
+		case fieldExpiresAt:
+			e.expiresAt = number(name, value, 0)
+		case fieldHeaders:
+			headers = value
+		case fieldHistory:
+			e.history = strings.Clone(value)
+		}
 	}
-	id, err := ParseJobID(text(fieldID))
-	if err != nil {
+	var err error
+	if e.id, err = ParseJobID(id); err != nil {
 		problems = append(problems, fmt.Errorf("field id: %w", err))
 	}
-	e.id = id
 	if e.task == "" {
 		problems = append(problems, errors.New("field task is missing"))
 	}
-	if e.version == 0 && text(fieldVersion) == "" {
+	if version == "" {
 		problems = append(problems, errors.New("field v is missing"))
 	}
 	if len(e.args) == 0 {
@@ -120,16 +136,16 @@ func decodeFields(values map[string]any) (envelope, error) {
 		problems = append(problems, fmt.Errorf("field dedup has %d bytes, at most %d", len(e.dedup), MaxDedupKeyBytes))
 		e.dedup = ""
 	}
-	if s := text(fieldHeaders); s != "" {
-		if err := json.Unmarshal([]byte(s), &e.headers); err != nil {
+	if headers != "" {
+		if err := json.Unmarshal([]byte(headers), &e.headers); err != nil {
 			problems = append(problems, fmt.Errorf("field headers: %w", err))
 		}
 	}
-	if e.attempt == 0 {
-		e.attempt = 1
-	}
-	if e.version > envelopeVersion && len(values) <= maxFields {
+	if e.version > envelopeVersion && len(fields) <= 2*maxFields {
 		return e, nil // a newer worker understands it; only that is known of it here
+	}
+	if len(problems) == 0 {
+		return e, nil
 	}
 	return e, errors.Join(problems...)
 }

@@ -54,7 +54,7 @@ func (s *session) waitRoom(ctx context.Context, q *queueState) {
 // readNew blocks for new entries and returns how many it read.
 func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 	sent := time.Now()
-	streams, err := s.readGroup(q, room, busy)
+	entries, err := s.readGroup(q, room, busy)
 	if err != nil {
 		s.hold.add(q, nil, room)
 		if errors.Is(err, redis.Nil) {
@@ -64,44 +64,55 @@ func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 		return 0, err
 	}
 	point("read")
-	var list []*delivery
-	n := 0
-	for _, stream := range streams {
-		n += len(stream.Messages)
-		for _, m := range stream.Messages {
-			if _, wake := m.Values[fieldWake]; wake && len(m.Values) == 1 {
-				s.endings.acknowledge(q, m.ID)
-				q.tickSoon()
-				continue
-			}
-			list = append(list, s.newDelivery(q, m.ID, m.Values, 1, "", sent))
+	list := make([]*delivery, 0, len(entries))
+	for _, e := range entries {
+		if len(e.fields) == 2 && e.fields[0] == fieldWake {
+			s.endings.acknowledge(q, strings.Clone(e.id))
+			q.tickSoon()
+			continue
 		}
+		list = append(list, s.newDelivery(q, e, 1, "", sent))
 	}
-	s.hold.wasDry(q, n < room)
+	s.hold.wasDry(q, len(entries) < room)
 	s.hold.add(q, list, room)
-	return n, nil
+	return len(entries), nil
 }
 
 // readGroup is the blocking read. While entries keep coming it brings the cancel marks along, so that a job which was
 // cancelled while it waited is not started; an idle queue's marks come with the tick.
-func (s *session) readGroup(q *queueState, room int, busy bool) ([]redis.XStream, error) {
-	args := &redis.XReadGroupArgs{
-		Group: group, Consumer: s.consumer, Streams: []string{q.keys.stream, ">"}, Count: int64(room), Block: s.block,
-	}
+func (s *session) readGroup(q *queueState, room int, busy bool) ([]entry, error) {
+	block := s.block
 	if s.hold.probe(q) {
-		args.Block = -1
+		block = -1
 	}
+	read := s.readCommand(s.base, q, room, block)
 	if !busy {
-		return s.reading.XReadGroup(s.base, args).Result()
+		_ = s.reading.Process(s.base, read) // the command holds its own error
+		return s.entriesOf(read, q, room, block)
 	}
 	pipe := s.reading.Pipeline()
-	read := pipe.XReadGroup(s.base, args)
+	_ = pipe.Process(s.base, read)
 	marks := pipe.ZRangeByScoreWithScores(s.base, q.keys.cancel, &redis.ZRangeBy{Min: s.hold.newestMark(q), Max: "+inf"})
 	_, _ = pipe.Exec(s.base) // each command holds its own error
 	if found, err := marks.Result(); err == nil {
 		s.noteCancelled(q, found)
 	}
-	return read.Result()
+	return s.entriesOf(read, q, room, block)
+}
+
+func (s *session) entriesOf(read *redis.RawCmd, q *queueState, room int, block time.Duration) ([]entry, error) {
+	reply, err := read.Result()
+	if err != nil {
+		return nil, err
+	}
+	entries, refused, err := parseRead(reply)
+	if !refused {
+		return entries, err
+	}
+	streams, err := s.reading.XReadGroup(s.base, &redis.XReadGroupArgs{
+		Group: group, Consumer: s.consumer, Streams: []string{q.keys.stream, ">"}, Count: int64(room), Block: block,
+	}).Result()
+	return streamEntries(streams), err
 }
 
 // mayHaveStrayed notes that a reply got lost which may have brought entries.

@@ -1,0 +1,131 @@
+package smallage
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// entry is a stream entry as it was read: its fields in order, name and value. Its texts are parts of the whole reply;
+// whoever keeps one copies it, so that a long job does not keep the reply of many.
+type entry struct {
+	id     string
+	fields []string
+}
+
+// readCommand is the blocking read of a queue. Its reply is kept as it came: go-redis would make a map of each entry,
+// which costs more than everything else that is done with it until its handler is called.
+func (s *session) readCommand(ctx context.Context, q *queueState, room int, block time.Duration) *redis.RawCmd {
+	args := append(make([]any, 0, 12), "XREADGROUP", "GROUP", group, s.consumer, "COUNT", room)
+	if block >= 0 {
+		args = append(args, "BLOCK", block.Milliseconds())
+	}
+	args = append(args, "STREAMS", q.keys.stream, ">")
+	cmd := redis.NewRawCmd(ctx, args...)
+	cmd.SetFirstKeyPos(int8(len(args) - 2))
+	return cmd
+}
+
+var errReply = errors.New("smallage: the reply to a read cannot be understood")
+
+// parseRead reads the reply to readCommand. refused says that it is an error of the server, which go-redis must see: it
+// may have to follow a slot to another server. Errors: redis.Nil where there is no entry.
+func parseRead(reply []byte) (entries []entry, refused bool, err error) {
+	p := replyParser{rest: string(reply)}
+	kind, n := p.head()
+	switch {
+	case kind == '-' || kind == '!':
+		return nil, true, nil
+	case kind == '_' || kind == '*' && n < 0:
+		return nil, false, redis.Nil
+	case kind == '*' && n == 1: // [[stream, entries]]
+		if kind, n = p.head(); kind != '*' || n != 2 {
+			return nil, false, errReply
+		}
+	case kind == '%' && n == 1: // {stream: entries}, of newer protocols
+	default:
+		return nil, false, errReply
+	}
+	p.text()
+	kind, n = p.head()
+	if kind != '*' || n < 0 || n > len(reply) {
+		return nil, false, errReply
+	}
+	entries = make([]entry, 0, n)
+	var all []string // the fields of all entries
+	for range n {
+		if kind, n := p.head(); kind != '*' || n != 2 {
+			return nil, false, errReply
+		}
+		e := entry{id: p.text()}
+		kind, n := p.head()
+		if kind != '*' && kind != '_' || n > len(reply) {
+			return nil, false, errReply
+		}
+		first := len(all)
+		for range n { // negative for an entry that was deleted
+			all = append(all, p.text())
+		}
+		e.fields = all[first:len(all):len(all)]
+		entries = append(entries, e)
+	}
+	if p.bad || len(p.rest) > 0 {
+		return nil, false, errReply
+	}
+	return entries, false, nil
+}
+
+// replyParser walks through a reply of Redis's protocol.
+type replyParser struct {
+	rest string
+	bad  bool
+}
+
+// head reads the first line of a value: its kind, and its number where it has one.
+func (p *replyParser) head() (kind byte, n int) {
+	end := strings.IndexByte(p.rest, '\r')
+	if end < 1 || end+1 >= len(p.rest) {
+		p.bad, p.rest = true, ""
+		return 0, 0
+	}
+	kind = p.rest[0]
+	switch kind {
+	case '*', '$', '%', ':':
+		var err error
+		if n, err = strconv.Atoi(p.rest[1:end]); err != nil {
+			p.bad = true
+		}
+	}
+	p.rest = p.rest[end+2:]
+	return kind, n
+}
+
+func (p *replyParser) text() string {
+	kind, n := p.head()
+	if kind != '$' || n < 0 || n > len(p.rest)-2 {
+		p.bad, p.rest = true, ""
+		return ""
+	}
+	text := p.rest[:n]
+	p.rest = p.rest[n+2:]
+	return text
+}
+
+// streamEntries are the entries of a reply that go-redis has parsed.
+func streamEntries(streams []redis.XStream) (entries []entry) {
+	for _, stream := range streams {
+		for _, m := range stream.Messages {
+			e := entry{id: m.ID}
+			for name, value := range m.Values {
+				text, _ := value.(string)
+				e.fields = append(e.fields, name, text)
+			}
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
