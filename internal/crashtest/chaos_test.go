@@ -54,20 +54,24 @@ func (c *chaos) round(before func()) {
 }
 
 func (c *chaos) act(action string) {
+	told := func(w *crashtest.Worker) *crashtest.Worker {
+		c.t.Logf("%s %s %d", time.Now().UTC().Format("15:04:05.000"), action, w.PID)
+		return w
+	}
 	switch action {
 	case "kill":
-		w := c.pick()
+		w := told(c.pick())
 		w.Kill()
 		c.look(func() error { return c.witness.Killed(w.PID) })
 		c.replace(w)
 	case "terminate":
-		w := c.pick()
+		w := told(c.pick())
 		w.Terminate()
 		state := w.AwaitEnd(40 * time.Second)
 		require.True(c.t, state.Success(), "worker %d ended with %v after SIGTERM", w.PID, state)
 		c.replace(w)
 	case "freeze":
-		w := c.pick()
+		w := told(c.pick())
 		w.Freeze()
 		c.look(func() error { return c.witness.Frozen(w.PID) })
 		c.frozen[w] = time.Now().Add(c.setup.Lease + time.Duration(c.rng.Int64N(int64(2*c.setup.Lease))))

@@ -81,7 +81,7 @@ func Verify(rdb *redis.Client, ns string, jobs []*Job, witness *Witness) (*Findi
 		if extra := l.effects - 1; extra > 0 {
 			f.Repeated += extra
 			if allowed := witness.Excuses(id); extra > allowed {
-				f.problem("job %s (%s, key %q) had its side effect %d times, %d of them explained", id, j.Task.Name, j.Key, l.effects, 1+allowed)
+				f.problem("job %s (%s, key %q) had its side effect %d times, %d of them explained:%s", id, j.Task.Name, j.Key, l.effects, 1+allowed, story(records, id))
 			}
 		}
 		reason, buried := dead[id]
@@ -133,6 +133,22 @@ func Verify(rdb *redis.Client, ns string, jobs []*Job, witness *Witness) (*Findi
 		}
 	}
 	return f, f.checkKeys(rdb, ns)
+}
+
+// story tells what the workers wrote down of one job, in the order of time.
+func story(records []Record, id string) string {
+	var mine []Record
+	for _, r := range records {
+		if r.Job == id {
+			mine = append(mine, r)
+		}
+	}
+	slices.SortStableFunc(mine, func(a, b Record) int { return a.Time.Compare(b.Time) })
+	var text strings.Builder
+	for _, r := range mine {
+		fmt.Fprintf(&text, "\n\t%s process %d: %s (attempt %d, delivery %d)", r.Time.Format("15:04:05.000"), r.PID, r.What, r.Attempt, r.Delivery)
+	}
+	return text.String()
 }
 
 func (f *Findings) checkFailed(j *Job, l *life, reason string, buried bool) {
