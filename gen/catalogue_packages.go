@@ -58,6 +58,10 @@ var (
 		"the dependencies %s and %s (at %s) have one type, %s, and could be swapped unseen; use one name, or declare a type for each",
 		"Dispatch takes its dependencies by position. Two of one type could be swapped without the compiler noticing.",
 		"Use one name where it is one thing; else define a distinct type for each.")
+	dependencySwap = kind("dependency-swap",
+		"the dependencies %s and %s (at %s) could be swapped unseen: %s and %s can be assigned to each other; give one a method of its own, or make it a struct",
+		"Dispatch takes its dependencies by position. Two interfaces with the same methods, or a named type beside the unnamed one of its form, are told apart by nobody.",
+		"Make the types differ: another method, or a struct that holds the value.")
 	clientValue = kind("client-value",
 		"client=%s %s",
 		"`client` is a folder, relative to the package's own, inside of the same module, whose name is a package name.",

@@ -32,6 +32,9 @@ func (s *source) settleDependencies(r *reporter) []*templates.Dependency {
 			case same:
 				r.report(dependencyNames, at, d.Name, known.Name, known.at, t.typeText(d.Type))
 				return d
+			case types.AssignableTo(known.Type, d.Type) && types.AssignableTo(d.Type, known.Type):
+				r.report(dependencySwap, at, d.Name, known.Name, known.at, t.typeText(d.Type), t.typeText(known.Type))
+				return d
 			}
 		}
 		all = append(all, &dependency{d, at, t})
