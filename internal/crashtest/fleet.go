@@ -3,6 +3,7 @@
 package crashtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,7 +63,7 @@ type Worker struct {
 	Frozen bool
 }
 
-// StartWorker runs a worker process; it is killed when the test ends. env adds variables, NAME=value.
+// StartWorker runs a worker process and returns once it is up; it is killed when the test ends. env adds variables, NAME=value.
 func StartWorker(t testing.TB, setup Setup, env ...string) *Worker {
 	t.Helper()
 	path, err := buildProgram()
@@ -79,7 +80,8 @@ func StartWorker(t testing.TB, setup Setup, env ...string) *Worker {
 	}
 	w := &Worker{t: t, cmd: exec.Command(path), log: log, ended: make(chan struct{})}
 	w.cmd.Env = append(append(os.Environ(), setupVariable+"="+string(encoded)), env...)
-	w.cmd.Stderr = log
+	up := &awaited{text: []byte(ready), seen: make(chan struct{})}
+	w.cmd.Stdout, w.cmd.Stderr = up, log
 	// In a group of its own: where the parent dies, the system ends even those of an orphaned group that are frozen.
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if w.life, err = w.cmd.StdinPipe(); err == nil {
@@ -101,8 +103,39 @@ func StartWorker(t testing.TB, setup Setup, env ...string) *Worker {
 			t.Logf("worker %d (%v) said:\n%s", w.PID, w.cmd.ProcessState, w.Log())
 		}
 	})
+	select {
+	case <-up.seen:
+	case <-w.ended:
+	case <-time.After(startLimit):
+		t.Fatalf("worker %d is not up after %v:\n%s", w.PID, startLimit, w.Log())
+	}
 	return w
 }
+
+// startLimit is generous: many processes may start at once on few cores.
+const startLimit = 60 * time.Second
+
+// awaited tells when a text was written to it.
+type awaited struct {
+	text, got []byte
+	seen      chan struct{}
+	told      bool
+}
+
+// Write implements io.Writer.
+func (a *awaited) Write(p []byte) (int, error) {
+	if !a.told {
+		a.got = append(a.got, p...)
+		if bytes.Contains(a.got, a.text) {
+			a.told = true
+			close(a.seen)
+		}
+	}
+	return len(p), nil
+}
+
+// Ended is closed once the process has ended.
+func (w *Worker) Ended() <-chan struct{} { return w.ended }
 
 // Log returns the end of what the worker logged.
 func (w *Worker) Log() string {

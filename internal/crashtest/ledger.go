@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -93,6 +95,9 @@ func ReadLedgers(dir string) ([]Record, error) {
 
 func readLedger(path string) ([]Record, error) {
 	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // the process ended before it began one
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,9 @@ type Setup struct {
 // setupVariable holds the Setup as JSON.
 const setupVariable = "SMALLAGE_CRASHTEST"
 
+// ready is what the program prints once it hears signals and has its ledger.
+const ready = "ready"
+
 // RunWorker is the worker program. SIGTERM drains it, a second one ends it at once. It ends by itself where the process
 // that holds the other end of its standard input is gone, so that none outlives its test.
 func RunWorker() error {
@@ -60,6 +63,10 @@ func RunWorker() error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the next signal then ends the process
+	fmt.Println(ready)
 	rdb := redis.NewClient(&redis.Options{Addr: setup.Addr})
 	defer func() { _ = rdb.Close() }()
 	if setup.WaitID != "" {
@@ -68,9 +75,6 @@ func RunWorker() error {
 	if setup.EnqueueID != "" || setup.ReplayID != "" {
 		return callOnce(rdb, setup)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // the next signal then ends the process
 	ended := make(chan error)
 	for range max(1, setup.Workers) {
 		w, err := smallage.NewWorker(rdb, smallage.WorkerConfig{

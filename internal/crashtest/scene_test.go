@@ -49,9 +49,24 @@ func (s *scene) enqueue(specs ...crashtest.Spec) {
 	}
 }
 
+// worker starts a process. When it is killed the witness looks at once, before another can take over what it held.
 func (s *scene) worker(env ...string) *crashtest.Worker {
 	s.t.Helper()
-	return crashtest.StartWorker(s.t, s.setup, env...)
+	w := crashtest.StartWorker(s.t, s.setup, env...)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		<-w.Ended()
+		time.Sleep(20 * time.Millisecond) // what it sent last reaches the server
+		for s.t.Context().Err() == nil && s.witness.Killed(w.PID) != nil {
+			time.Sleep(20 * time.Millisecond) // Redis may be away as well
+		}
+	}()
+	s.t.Cleanup(func() {
+		w.Kill()
+		<-looked
+	})
+	return w
 }
 
 func (s *scene) key(kind string) string { return s.ns + ":{q:" + crashtest.Queue + "}:" + kind }

@@ -38,13 +38,16 @@ func (w *Witness) Killed(pid int) error {
 			did[r.Job] = true
 		}
 	}
-	return w.look(pid, func(job string) bool { return did[job] })
+	return w.look(pid, "", func(job string) bool { return did[job] }) // by whomever it is held by now
 }
 
 // Frozen is called after a process was frozen: what it has in hand it may do, or have done, besides another.
-func (w *Witness) Frozen(pid int) error { return w.look(pid, func(string) bool { return true }) }
+func (w *Witness) Frozen(pid int) error {
+	return w.look(pid, consumerName(pid)+"-", func(string) bool { return true })
+}
 
-func (w *Witness) look(pid int, excuse func(job string) bool) error {
+// look excuses jobs that consumers with this prefix hold, unless they are done.
+func (w *Witness) look(pid int, prefix string, excuse func(job string) bool) error {
 	ctx := context.Background()
 	stream := w.ns + ":{q:" + Queue + "}:stream"
 	consumers, err := w.rdb.XInfoConsumers(ctx, stream, "workers").Result()
@@ -52,7 +55,7 @@ func (w *Witness) look(pid int, excuse func(job string) bool) error {
 		return fmt.Errorf("list the consumers: %w", err)
 	}
 	for _, c := range consumers {
-		if !strings.HasPrefix(c.Name, consumerName(pid)+"-") {
+		if !strings.HasPrefix(c.Name, prefix) {
 			continue
 		}
 		pending, err := w.rdb.XPendingExt(ctx, &redis.XPendingExtArgs{
