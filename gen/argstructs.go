@@ -17,7 +17,7 @@ type jsonField struct {
 
 // structure checks the fields of a struct.
 func (w *jsonWalk) structure(t types.Type, s *types.Struct, addressable bool, depth int) string {
-	found := &jsonFields{walk: w, visited: map[types.Type]bool{}}
+	found := &jsonFields{walk: w, inside: map[types.Type]bool{}}
 	if problem := found.add(t, s, w.structName(t), addressable, depth); problem != "" {
 		return problem
 	}
@@ -41,16 +41,17 @@ func (w *jsonWalk) structName(t types.Type) string {
 
 // jsonFields collects the fields of one JSON object.
 type jsonFields struct {
-	walk    *jsonWalk
-	visited map[types.Type]bool
-	list    []jsonField
+	walk   *jsonWalk
+	inside map[types.Type]bool // the structs that the walk is in, from the outermost
+	list   []jsonField
 }
 
 func (c *jsonFields) add(t types.Type, s *types.Struct, owner string, addressable bool, depth int) string {
-	if c.visited[t] {
-		return ""
+	if c.inside[t] {
+		return fmt.Sprintf("%s is embedded in itself, and JSON leaves the inner one out; give the field a name", c.walk.text(t))
 	}
-	c.visited[t] = true
+	c.inside[t] = true
+	defer delete(c.inside, t)
 	for i := range s.NumFields() {
 		if problem := c.field(s.Field(i), s.Tag(i), owner, addressable, depth); problem != "" {
 			return problem

@@ -204,6 +204,9 @@ func (w *jsonWalk) ownEncoding(t types.Type, place string, addressable bool) (pr
 		return w.problem(place, t, "has MarshalText but no UnmarshalText; add it, so that what is written can be read"), true
 	}
 	for _, name := range []string{marshal, unmarshal} {
+		if from := throughPointer(t, name, w.local); from != "" {
+			return w.problem(place, t, "has the %s of the embedded pointer %s, which panics where that is nil; embed the value, or give the field a name", name, from), true
+		}
 		if from := promotedFrom(t, name, w.local); from != "" {
 			return w.problem(place, t, "has the %s of the embedded %s, which leaves the other fields out; give the type its own, or the field a name", name, from), true
 		}

@@ -6,6 +6,10 @@ var (
 		"%s; name a folder with Go files, such as ./tasks, or ./... for all below",
 		"The go command could not load the package.",
 		"Make `go list` work for the pattern first.")
+	otherModule = kind("other-module",
+		"the package %s is of the module %s, which is not the one at hand; run smallagegen there",
+		"A dependency's files are not ours to write: they lie in the module cache, in vendor, or in a checkout of their own.",
+		"Run smallagegen in that module, or name packages of your own.")
 	importCycle = kind("import-cycle",
 		"the package is in an import cycle (%s); where packages enqueue each other's tasks, give one a client package: //smallage:package client=…",
 		"Two packages that enqueue each other's tasks would import each other.",

@@ -45,7 +45,7 @@ func (c *client) check(s *source, r *reporter) {
 	}
 	importers := importersOf(s, c.path)
 	for _, t := range s.tasks {
-		if t.fn == nil {
+		if t.uncallable {
 			continue
 		}
 		if !ast.IsExported(t.Prefix) {

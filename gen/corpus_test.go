@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -107,4 +108,22 @@ func loadAll(t *testing.T, folder string) (*workspace, []*scenario, []*packages.
 	all, err := load(context.Background(), Options{Dir: w.dir, Patterns: []string{"./..."}, Env: w.env})
 	require.NoError(t, err)
 	return w, list, all
+}
+
+// shownByScripts returns a line of every kind of diagnostic that a script of the command expects: kinds that need more
+// than one module, say, cannot be shown by a scenario.
+func shownByScripts(t testing.TB) map[string]string {
+	t.Helper()
+	shown := map[string]string{}
+	line := regexp.MustCompile(`(?m)^\S+:\d+:\d+: .* \[([a-z-]+)\]$`)
+	for _, s := range scenarios(t, "command") {
+		for _, f := range s.archive.Files {
+			for _, m := range line.FindAllStringSubmatch(string(f.Data), -1) {
+				if old, ok := shown[m[1]]; !ok || len(m[0]) < len(old) {
+					shown[m[1]] = m[0]
+				}
+			}
+		}
+	}
+	return shown
 }

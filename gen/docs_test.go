@@ -68,7 +68,7 @@ func TestDiagnosticsDocument(t *testing.T) {
 
 func diagnosticsDocument(t *testing.T) string {
 	t.Helper()
-	shown := map[string]string{}
+	shown := shownByScripts(t)
 	for _, s := range scenarios(t, "refused") {
 		for _, f := range s.archive.Files {
 			if f.Name != wanted {

@@ -71,10 +71,9 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 		out.Packages = append(out.Packages, p.PkgPath)
 		s := newSource(p, r)
 		sources = append(sources, s)
-		if !s.check(r) {
-			continue
+		if s.usable = s.check(r); s.usable {
+			s.checkTasks(r)
 		}
-		s.checkTasks(r)
 	}
 	checkNamesAcross(sources, r)
 	checkClientsAcross(sources, r)
@@ -130,6 +129,9 @@ func (s *source) checkTasks(r *reporter) {
 	if len(s.tasks) == 0 {
 		return
 	}
+	if s.foreign() {
+		r.report(otherModule, s.tasks[0].at(), s.PkgPath, s.module())
+	}
 	s.settleConstraint(r)
 	s.checkIdentifiers(r)
 }
@@ -138,11 +140,11 @@ func (s *source) checkTasks(r *reporter) {
 func (s *source) plan(out *Output, r *reporter) []*templates.File {
 	var usable []*task
 	for _, t := range s.tasks {
-		if t.fn != nil && t.Prefix != "" {
+		if !t.uncallable {
 			usable = append(usable, t)
 		}
 	}
-	if len(usable) == 0 || len(usable) < len(s.tasks) {
+	if !s.usable || len(usable) == 0 || len(usable) < len(s.tasks) {
 		return nil
 	}
 	slices.SortFunc(s.tasks, func(a, b *task) int { return cmp.Compare(a.Prefix, b.Prefix) })

@@ -115,6 +115,7 @@ type source struct {
 	tasks      []*task
 	client     *client
 	constraint string // shared by the files of all tasks
+	usable     bool   // it was loaded well enough to be checked
 	header     bool   // there is a file of ours in the folder
 }
 
@@ -148,6 +149,9 @@ func (s *source) module() string {
 	}
 	return s.Module.Path
 }
+
+// foreign holds for packages of modules that the go command would not let anyone edit from here.
+func (s *source) foreign() bool { return s.Module != nil && !s.Module.Main }
 
 // check reports what makes a package unusable, and returns false where there is such a thing. Type errors are no such
 // thing: callers of names to be generated have them on every first run.

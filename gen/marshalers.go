@@ -62,14 +62,40 @@ func promotedFrom(t types.Type, name string, local *types.Package) string {
 	return fields.Field(path[0]).Name()
 }
 
+// throughPointer returns the embedded pointer that a method comes from, or "".
+func throughPointer(t types.Type, name string, local *types.Package) string {
+	fields, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return ""
+	}
+	_, path, _ := types.LookupFieldOrMethod(t, true, local, name)
+	for len(path) > 1 {
+		field := fields.Field(path[0])
+		inner := types.Unalias(field.Type())
+		if _, isPointer := inner.(*types.Pointer); isPointer {
+			return field.Name()
+		}
+		if fields, ok = inner.Underlying().(*types.Struct); !ok {
+			return ""
+		}
+		path = path[1:]
+	}
+	return ""
+}
+
 // empty holds for types without data.
-func empty(t types.Type) bool {
+func empty(t types.Type) bool { return emptyAt(t, 0) }
+
+func emptyAt(t types.Type, depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
 	switch u := t.Underlying().(type) {
 	case *types.Array:
-		return u.Len() == 0 || empty(u.Elem())
+		return u.Len() == 0 || emptyAt(u.Elem(), depth+1)
 	case *types.Struct:
 		for f := range u.Fields() {
-			if !empty(f.Type()) {
+			if !emptyAt(f.Type(), depth+1) {
 				return false
 			}
 		}

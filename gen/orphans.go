@@ -31,7 +31,7 @@ func orphans(o Options, sources []*source, files map[string][]byte) []string {
 	}
 	loaded := map[string]bool{}
 	for _, s := range sources {
-		if s.dir == "" {
+		if s.dir == "" || s.foreign() {
 			continue
 		}
 		loaded[s.dir] = true

@@ -86,6 +86,9 @@ func classifyResult(t types.Type, local *types.Package) (templates.Result, strin
 		return templates.Result{}, "which has no MarshalBinary() ([]byte, error); add it, or return []byte"
 	}
 	for _, method := range []string{"MarshalBinary", "UnmarshalBinary"} {
+		if from := throughPointer(target, method, local); from != "" {
+			return templates.Result{}, "whose " + method + " comes from the embedded pointer " + from + " and panics where that is nil; give the type its own"
+		}
 		if from := promotedFrom(target, method, local); from != "" {
 			return templates.Result{}, "whose " + method + " comes from the embedded " + from + " and leaves the other fields out; give the type its own"
 		}

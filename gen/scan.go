@@ -27,6 +27,7 @@ type task struct {
 	params       []*param
 	words        map[string]token.Position // where each key's value stands
 	lacksContext bool
+	uncallable   bool
 	broken       bool // something was reported; what depends on it is not checked further
 }
 

@@ -22,7 +22,7 @@ type param struct {
 // checkSignature turns the function's parameters and results into the task's, and reports what cannot be.
 func (t *task) checkSignature(r *reporter) {
 	if !t.checkFunction(r) {
-		t.broken = true
+		t.broken, t.uncallable = true, true
 		return
 	}
 	signature := t.fn.Signature()
@@ -54,8 +54,25 @@ func (t *task) checkFunction(r *reporter) bool {
 	case t.decl.Type.TypeParams != nil, t.fn.Signature().RecvTypeParams().Len() > 0:
 		r.report(genericFunction, t.at(), t.label())
 		return false
+	case t.decl.Recv != nil && !t.hasReceiver():
+		reason := t.source.typeError(t.decl.Recv.Pos(), t.decl.Recv.End())
+		if reason == "" {
+			reason = "it is not a type of this package"
+		}
+		r.report(invalidType, t.at(), "the receiver", t.label(), oneLine(reason))
+		return false
 	}
 	return true
+}
+
+// hasReceiver holds for a method of a type that the package declares.
+func (t *task) hasReceiver() bool {
+	recv := t.fn.Signature().Recv()
+	if recv == nil {
+		return false
+	}
+	name := receiverTypeName(recv.Type())
+	return name != nil && name.Pkg() == t.source.Types
 }
 
 func (t *task) checkContext(signature *types.Signature, r *reporter) bool {
