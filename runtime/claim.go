@@ -45,18 +45,21 @@ func (s *session) claim(d *delivery) bool {
 }
 
 // freeClaimOfEnded undoes a claim that this worker, frozen before it was sent, has made for a job that another has ended
-// meanwhile. Nobody else would: the job would hold its key for the rest of the window.
+// meanwhile. Nobody else would: the job would hold its key for the rest of the window. Where the entry is still there
+// and no ending under way, the job runs elsewhere and needs the claim.
 func (s *session) freeClaimOfEnded(d *delivery) {
-	k, id := d.queue.keys, d.env.id.String()
+	k := d.queue.keys
 	pipe := s.rdb.Pipeline()
-	dead := pipe.HExists(s.base, k.deadIDs, id)
+	entry := pipe.XRange(s.base, k.stream, d.entry, d.entry)
 	ending := pipe.HExists(s.base, k.verdict, d.entry)
-	cancelled := pipe.ZScore(s.base, k.cancel, id)
-	_, _ = pipe.Exec(s.base) // each command holds its own error
-	if !dead.Val() && !ending.Val() && cancelled.Err() != nil {
-		return // it runs elsewhere, or waits for its next attempt, and needs the claim
+	if _, err := pipe.Exec(s.base); err != nil {
+		s.outage.failed(err)
+		return
 	}
-	if _, err := s.scripts.run(newCall(unclaimScript, []string{s.keys.dedup(d.env.dedup)}, id)); err != nil {
+	if len(entry.Val()) > 0 && !ending.Val() {
+		return
+	}
+	if _, err := s.scripts.run(newCall(unclaimScript, []string{s.keys.dedup(d.env.dedup)}, d.env.id.String())); err != nil {
 		s.outage.failed(err)
 	}
 }

@@ -141,6 +141,7 @@ var errReplyLost = errors.New("the reply was lost on the way")
 type wire struct {
 	twice, lose bool
 	ran         []ranScript
+	beforeClaim func() // once
 }
 
 type ranScript struct {
@@ -152,6 +153,10 @@ func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if f := w.beforeClaim; f != nil && cmd.Name() == "evalsha" && cmd.Args()[1] == claimScript.sha {
+			w.beforeClaim = nil
+			f()
+		}
 		script := w.note(cmd)
 		if !script && cmd.Name() != "xreadgroup" {
 			return next(ctx, cmd)
