@@ -4,6 +4,7 @@ package smallage
 
 import (
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -43,12 +44,13 @@ func point(name string) {
 	if name != fatalPoint.name || fatalPoint.left.Add(-1) != 0 {
 		return
 	}
+	thawed := make(chan os.Signal, 1)
+	signal.Notify(thawed, syscall.SIGCONT)
+	defer signal.Stop(thawed)
 	if err := syscall.Kill(os.Getpid(), fatalPoint.signal); err != nil {
 		panic(err)
 	}
-	if fatalPoint.signal == syscall.SIGKILL {
-		select {} // until it arrives
-	}
+	<-thawed // a signal to the process may take a while to stop this thread
 }
 
 var stepNames = [...]string{

@@ -38,7 +38,34 @@ func (w *Witness) Killed(pid int) error {
 			did[r.Job] = true
 		}
 	}
+	if err := w.lookAtKeys(pid, records); err != nil {
+		return err
+	}
 	return w.look(pid, "", func(job string) bool { return did[job] }) // by whomever it is held by now
+}
+
+// lookAtKeys excuses what a process did and did not mark done. It takes one command, since another process may soon have
+// done it again.
+func (w *Witness) lookAtKeys(pid int, records []Record) error {
+	var jobs, keys []string
+	for _, r := range records {
+		if r.What == Effect && r.Key != "" {
+			jobs, keys = append(jobs, r.Job), append(keys, w.ns+":{d:"+r.Key+"}")
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	states, err := w.rdb.MGet(context.Background(), keys...).Result()
+	if err != nil {
+		return err
+	}
+	for i, state := range states {
+		if state != "done:"+jobs[i] {
+			w.excuse(jobs[i], pid)
+		}
+	}
+	return nil
 }
 
 // Frozen is called after a process was frozen: what it has in hand it may do, or have done, besides another.
