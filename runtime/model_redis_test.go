@@ -34,7 +34,8 @@ local verdicts = redis.call('HKEYS', KEYS[6])
 table.sort(verdicts)
 local outcomes = {}
 for i = 8, #KEYS, 2 do
-  outcomes[#outcomes + 1] = {redis.call('HGET', KEYS[i], 'status') or '', redis.call('PTTL', KEYS[i]), redis.call('PTTL', KEYS[i + 1])}
+  outcomes[#outcomes + 1] = {redis.call('HGET', KEYS[i], 'status') or '', redis.call('PTTL', KEYS[i]), redis.call('PTTL', KEYS[i + 1]),
+    redis.call('HGET', KEYS[i], 'value') or ''}
 end
 return {entries, pending, delayed, dead, verdicts, redis.call('GET', KEYS[7]) or '', redis.call('PTTL', KEYS[7]), outcomes,
   redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[4])}
@@ -58,6 +59,7 @@ type dump struct {
 type outcomeDump struct {
 	status        Status
 	ttl, tokenTTL int64
+	value         string
 }
 
 func readDump(ctx context.Context, rdb *redis.Client, k *queueKeys, dedup string, jobs []JobID, keys *keyspace) (*dump, error) {
@@ -109,6 +111,7 @@ func readDump(ctx context.Context, rdb *redis.Client, k *queueKeys, dedup string
 	for i, row := range replyList(replyAt(reply, 7)) {
 		d.outcomes[jobs[i]] = outcomeDump{
 			status: Status(replyText(replyAt(row, 0))), ttl: replyNumber(replyAt(row, 1)), tokenTTL: replyNumber(replyAt(row, 2)),
+			value: replyText(replyAt(row, 3)),
 		}
 	}
 	return d, nil

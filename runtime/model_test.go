@@ -37,7 +37,7 @@ func TestEveryInterleavingOfJobsOnOneKeyKeepsTheProtocol(t *testing.T) {
 			w := newWorld(redistest.Namespace(t), rdb, wire)
 			defer w.close()
 			w.check(rt)
-			for range rapid.IntRange(20, 100).Draw(rt, "steps") {
+			for range rapid.IntRange(15, 70).Draw(rt, "steps") {
 				a := w.choose(rt)
 				wire.twice, wire.lose = false, false
 				a.do(rt)

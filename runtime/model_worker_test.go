@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"pgregory.net/rapid"
@@ -23,6 +24,7 @@ type modelRun struct {
 	worker  *modelWorker
 	d       *delivery
 	job     JobID
+	value   string // what it returns, another in each run
 	answer  chan error
 	back    chan struct{} // closed once the worker has settled what the handler returned
 	guarded bool          // the key keeps other jobs from running beside it
@@ -30,9 +32,12 @@ type modelRun struct {
 
 func (m *modelWorker) intercept(Handler) Handler {
 	return func(_ context.Context, job JobInfo) ([]byte, error) {
-		r := &modelRun{worker: m, job: job.ID, answer: make(chan error)}
+		r := &modelRun{worker: m, job: job.ID, value: "run " + strconv.Itoa(int(m.world.serial.Add(1))), answer: make(chan error)}
 		m.entered <- r
-		return nil, <-r.answer
+		if err := <-r.answer; err != nil {
+			return nil, err
+		}
+		return []byte(r.value), nil
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,6 +37,7 @@ type world struct {
 	notes  []string
 
 	cancels int
+	serial  atomic.Int64 // of runs
 
 	// What the key must say, by what happened and not by what is stored.
 	holder JobID // the job between claim and done
@@ -53,6 +55,9 @@ type modelJob struct {
 	cancelled bool
 	forgotten bool // its outcome was cleared by a replay
 	over      bool
+
+	kept  bool   // its outcome is ok
+	value string // with this value
 }
 
 func newWorld(ns string, rdb *redis.Client, wire *wire) *world {
@@ -92,7 +97,7 @@ func (w *world) fail(t *rapid.T, format string, args ...any) {
 func (w *world) newWorker() *modelWorker {
 	m := &modelWorker{world: w, entered: make(chan *modelRun)}
 	task := &Task[struct{}]{Name: modelTask, Queue: modelQueue, Attempts: 2, Backoff: time.Hour, BackoffMax: time.Hour}
-	table := NewTable(Handle(task, func(context.Context, struct{}) error { return nil }))
+	table := NewTable(HandleValue(task, func(context.Context, struct{}) ([]byte, error) { return nil, nil }))
 	worker, err := NewWorker(w.rdb, WorkerConfig{
 		Namespace: w.keys.ns, Name: "w" + strconv.Itoa(len(w.all)), Lease: modelLease, MaxDeliveries: 4,
 		Logger: slog.New(slog.DiscardHandler), Middleware: []func(Handler) Handler{m.intercept},
@@ -183,6 +188,12 @@ func (w *world) checkJob(t *rapid.T, j *modelJob) {
 	}
 	if out.status == "" && out.tokenTTL != -2 || out.status != "" && (out.ttl <= 0 || out.tokenTTL <= 0) {
 		w.fail(t, "%s: outcome %q with TTL %d, its token has %d", w.name(j.id), out.status, out.ttl, out.tokenTTL)
+	}
+	if j.kept && (out.status != StatusOK || out.value != j.value) {
+		w.fail(t, "%s had the outcome ok with value %q, and now has %q with %q", w.name(j.id), j.value, out.status, out.value)
+	}
+	if out.status == StatusOK {
+		j.kept, j.value = true, out.value
 	}
 	if out.status != "" && !j.result {
 		w.fail(t, "%s has an outcome that nobody asked for", w.name(j.id))
