@@ -152,6 +152,8 @@ type ranScript struct {
 	job string
 }
 
+func (w *wire) reset() { *w = wire{} }
+
 func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

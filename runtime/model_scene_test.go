@@ -15,10 +15,9 @@ import (
 // scene is one interleaving that the model came upon, or hardly ever comes upon, played in full.
 func scene(t *testing.T, play func(rt *rapid.T, w *world)) {
 	t.Helper()
-	server := redistest.Shared(t)
+	rdb, wire := redistest.Shared(t).Client(), &wire{}
+	rdb.AddHook(wire)
 	rapid.Check(t, func(rt *rapid.T) {
-		rdb, wire := server.Client(), &wire{}
-		rdb.AddHook(wire)
 		w := newWorld(redistest.Namespace(t), rdb, wire)
 		defer w.close()
 		w.check(rt)

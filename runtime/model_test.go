@@ -28,12 +28,11 @@ func TestEveryInterleavingOfJobsOnOneKeyKeepsTheProtocol(t *testing.T) {
 		hundreds, err = strconv.Atoi(s)
 		require.NoError(t, err, "MODEL_HUNDREDS")
 	}
-	server := redistest.Shared(t)
+	rdb, wire := redistest.Shared(t).Client(), &wire{}
+	rdb.AddHook(wire)
 	begin, runs, steps, counts := time.Now(), 0, 0, map[string]int{}
 	for range hundreds { // Check makes a hundred, each hundred from a new seed
 		rapid.Check(t, func(rt *rapid.T) {
-			rdb, wire := server.Client(), &wire{}
-			rdb.AddHook(wire)
 			w := newWorld(redistest.Namespace(t), rdb, wire)
 			defer w.close()
 			w.check(rt)
@@ -69,7 +68,6 @@ func (w *world) close() {
 	}
 	w.rdb.Unlink(context.Background(), keys...)
 	_ = w.client.Close()
-	_ = w.rdb.Close()
 }
 
 // pick chooses one.

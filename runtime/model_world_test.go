@@ -66,6 +66,7 @@ func newWorld(ns string, rdb *redis.Client, wire *wire) *world {
 	if err != nil {
 		panic(err)
 	}
+	wire.reset()
 	return &world{
 		rdb: rdb, wire: wire, keys: keys, k: keys.queue(modelQueue), dedup: keys.dedup(modelKey), client: client,
 		jobs: map[JobID]*modelJob{},
