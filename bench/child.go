@@ -84,6 +84,13 @@ func (m *meter) stop(ctx context.Context) (metrics, error) {
 		if err := m.file.Close(); err != nil {
 			return nil, err
 		}
+		allocs, err := os.Create(m.o.Profile + ".allocs")
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(pprof.Lookup("allocs").WriteTo(allocs, 0), allocs.Close()); err != nil {
+			return nil, err
+		}
 	}
 	server, calls, err := m.server(ctx)
 	if err != nil {

@@ -13,23 +13,32 @@ import (
 // and no null where the Go type has none. encoding/json alone would fill both with zero values.
 type argsShape struct {
 	params []param
+	plain  bool // decodePlain may be tried
 }
 
 type param struct {
 	name     string
 	optional bool
 	nullable bool
+
+	prefix string // of its member, in the plain form
+	kind   plainKind
 }
 
 func newArgsShape(args reflect.Type, optional []string) argsShape {
-	var shape argsShape
+	shape := argsShape{plain: !reflect.PointerTo(args).Implements(jsonUnmarshaler) && !reflect.PointerTo(args).Implements(textUnmarshaler)}
 	for i := range args.NumField() {
 		field := args.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" {
 			name = field.Name
 		}
-		shape.params = append(shape.params, param{name, slices.Contains(optional, name), nullable(field.Type)})
+		p := param{
+			name: name, optional: slices.Contains(optional, name), nullable: nullable(field.Type),
+			prefix: plainPrefix(field), kind: plainKindOf(field.Type),
+		}
+		shape.plain = shape.plain && p.prefix != ""
+		shape.params = append(shape.params, p)
 	}
 	return shape
 }
@@ -46,7 +55,14 @@ func nullable(t reflect.Type) bool {
 }
 
 // decode fills args, a pointer to the task's argument struct.
-func (s argsShape) decode(data []byte, args any) error {
+func (s *argsShape) decode(data []byte, args any) error {
+	if s.plain {
+		fields := reflect.ValueOf(args).Elem()
+		if s.decodePlain(data, fields) {
+			return nil
+		}
+		fields.SetZero()
+	}
 	if err := json.Unmarshal(data, args); err != nil {
 		var mismatch *json.UnmarshalTypeError
 		if errors.As(err, &mismatch) && mismatch.Field != "" {

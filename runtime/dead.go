@@ -384,11 +384,12 @@ func (d *DeadLetters) page(ctx context.Context, queue string, at deadCursor, fil
 
 func decodeDead(queue, death, packed string) DeadJob {
 	fields := unpackFields(packed)
-	list := make([]string, 0, 2*len(fields))
+	list := make([][]byte, 0, 2*len(fields))
 	for name, value := range fields {
-		list = append(list, name, value)
+		list = append(list, []byte(name), []byte(value))
 	}
-	env, _ := decodeFields(list) // a malformed job shows what can be read
+	var env envelope
+	_ = env.decode(list, nil) // a malformed job shows what can be read
 	job := DeadJob{
 		DeathID: death, ID: env.id, Task: env.task, Queue: queue, Args: env.args,
 		Reason: Reason(fields[fieldDeadReason]), Error: fields[fieldDeadError], DiedAt: time.UnixMilli(atoi(fields[fieldDiedAt])),

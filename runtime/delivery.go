@@ -3,7 +3,6 @@ package smallage
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -25,9 +24,11 @@ type delivery struct {
 	ending  atomic.Bool // the acknowledge is on its way
 	claimed atomic.Bool // this job holds its dedup key
 
+	leaving bool // its handler has returned; guarded by hold.mu
+
 	// Of the running handler; guarded by hold.mu.
 	ctx     context.Context
-	cancel  context.CancelCauseFunc
+	job     *jobContext
 	overdue bool // its context had ended at the last look
 	stuck   bool // reported
 }
@@ -76,14 +77,9 @@ func decodeVerdict(s string) *verdict {
 
 // newDelivery decodes an entry. It keeps no part of the entry but copies.
 func (s *session) newDelivery(q *queueState, e entry, count int64, prior string, sent time.Time) *delivery {
-	d := &delivery{queue: q, entry: strings.Clone(e.id), count: int(max(count, 1))}
-	d.env, d.bad = decodeFields(e.fields)
+	d := &delivery{queue: q, entry: string(e.id), count: int(max(count, 1))}
+	d.bad = d.env.decode(e.fields, s.tasks)
 	d.task = s.tasks[d.env.task]
-	if d.task != nil && d.task.name == d.env.task {
-		d.env.task = d.task.name
-	} else {
-		d.env.task = strings.Clone(d.env.task)
-	}
 	if prior != "" {
 		d.prior = decodeVerdict(prior)
 	}
@@ -96,9 +92,9 @@ func (s *session) takenEntries(q *queueState, reply any, sent time.Time) []*deli
 	rows := replyList(reply)
 	taken := make([]*delivery, 0, len(rows))
 	for _, row := range rows {
-		e := entry{id: replyText(replyAt(row, 0))}
+		e := entry{id: []byte(replyText(replyAt(row, 0)))}
 		for _, text := range replyList(replyAt(row, 2)) {
-			e.fields = append(e.fields, replyText(text))
+			e.fields = append(e.fields, []byte(replyText(text)))
 		}
 		taken = append(taken, s.newDelivery(q, e, replyNumber(replyAt(row, 1)), replyText(replyAt(row, 3)), sent))
 	}

@@ -2,7 +2,6 @@ package smallage
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -292,12 +291,17 @@ func firstError(calls []*scriptCall) error {
 }
 
 func (x *endings) ackCall(q *queueState, list []*ending) *scriptCall {
-	slices.SortFunc(list, func(a, b *ending) int { return compareEntries(a.entry, b.entry) })
-	args := make([]any, 0, len(list)+3)
-	args = append(args, x.s.consumer, list[0].entry, list[len(list)-1].entry)
+	first, last := list[0].entry, list[0].entry
+	args := make([]any, 3, len(list)+3)
 	for _, e := range list {
+		if compareEntries(e.entry, first) < 0 {
+			first = e.entry
+		} else if compareEntries(e.entry, last) > 0 {
+			last = e.entry
+		}
 		args = append(args, e.entry)
 	}
+	args[0], args[1], args[2] = x.s.consumer, first, last
 	return newCall(ackScript, []string{q.keys.stream}, args...)
 }
 

@@ -1,11 +1,11 @@
 package smallage
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -72,80 +72,90 @@ func appendFields(fields []any, job *Job, id string, now time.Time) ([]any, erro
 	return fields, nil
 }
 
-// decodeFields reads an entry's fields, name and value in turn. What can be read is filled in even beside an error, so that
-// a malformed job can still be reported to whoever waits for it. Of the fields it keeps copies, but for the task's name.
-func decodeFields(fields []string) (envelope, error) {
-	e := envelope{attempt: 1, enqueuedAt: time.UnixMilli(0)}
-	var problems []error
-	number := func(name, value string, least int64) int64 {
-		if value == "" {
-			return 0
-		}
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil || n < least {
-			problems = append(problems, fmt.Errorf("field %s is %q, want a whole number of at least %d", name, shorten(value), least))
-			return 0
-		}
-		return n
-	}
-	var id, version, headers string
+// decode reads an entry's fields, name and value in turn. What can be read is filled in even beside an error, so that a
+// malformed job can still be reported to whoever waits for it. It keeps copies of what it is given.
+func (e *envelope) decode(fields [][]byte, known map[string]*Entry) error {
+	*e = envelope{attempt: 1, enqueuedAt: time.UnixMilli(0)}
+	var problems problems
+	var id, headers []byte
+	versioned := false
 	if len(fields) > 2*maxFields {
-		problems = append(problems, fmt.Errorf("%d fields, at most %d", len(fields)/2, maxFields))
+		problems.add("%d fields, at most %d", len(fields)/2, maxFields)
 	}
 	for i := 0; i+1 < len(fields); i += 2 {
-		switch name, value := fields[i], fields[i+1]; name {
+		value := fields[i+1]
+		switch string(fields[i]) {
 		case fieldVersion:
-			version = value
-			e.version = int(number(name, value, 1))
+			versioned = len(value) > 0
+			e.version = int(problems.number(fieldVersion, value, 1))
 		case fieldID:
 			id = value
 		case fieldTask:
-			e.task = value
+			if task, ok := known[string(value)]; ok && task.name == string(value) {
+				e.task = task.name
+			} else {
+				e.task = string(value)
+			}
 		case fieldArgs:
-			e.args = []byte(value)
+			e.args = bytes.Clone(value)
 		case fieldEnqueuedAt:
-			e.enqueuedAt = time.UnixMilli(number(name, value, 0))
+			e.enqueuedAt = time.UnixMilli(problems.number(fieldEnqueuedAt, value, 0))
 		case fieldAttempt:
-			e.attempt = max(int(number(name, value, 1)), 1)
+			e.attempt = max(int(problems.number(fieldAttempt, value, 1)), 1)
 		case fieldDedup:
-			e.dedup = strings.Clone(value)
+			e.dedup = string(value)
 		case fieldResultTTL:
-			e.resultTTL = time.Duration(number(name, value, 0)) * time.Millisecond
+			e.resultTTL = time.Duration(problems.number(fieldResultTTL, value, 0)) * time.Millisecond
 		case fieldExpiresAt:
-			e.expiresAt = number(name, value, 0)
+			e.expiresAt = problems.number(fieldExpiresAt, value, 0)
 		case fieldHeaders:
 			headers = value
 		case fieldHistory:
-			e.history = strings.Clone(value)
+			e.history = string(value)
 		}
 	}
 	var err error
-	if e.id, err = ParseJobID(id); err != nil {
-		problems = append(problems, fmt.Errorf("field id: %w", err))
+	if e.id, err = parseJobID(id); err != nil {
+		problems.add("field id: %w", err)
 	}
 	if e.task == "" {
-		problems = append(problems, errors.New("field task is missing"))
+		problems.add("field task is missing")
 	}
-	if version == "" {
-		problems = append(problems, errors.New("field v is missing"))
+	if !versioned {
+		problems.add("field v is missing")
 	}
 	if len(e.args) == 0 {
-		problems = append(problems, errors.New("field args is missing"))
+		problems.add("field args is missing")
 	}
 	if len(e.dedup) > MaxDedupKeyBytes {
-		problems = append(problems, fmt.Errorf("field dedup has %d bytes, at most %d", len(e.dedup), MaxDedupKeyBytes))
+		problems.add("field dedup has %d bytes, at most %d", len(e.dedup), MaxDedupKeyBytes)
 		e.dedup = ""
 	}
-	if headers != "" {
-		if err := json.Unmarshal([]byte(headers), &e.headers); err != nil {
-			problems = append(problems, fmt.Errorf("field headers: %w", err))
+	if len(headers) > 0 {
+		if err := json.Unmarshal(headers, &e.headers); err != nil {
+			problems.add("field headers: %w", err)
 		}
 	}
 	if e.version > envelopeVersion && len(fields) <= 2*maxFields {
-		return e, nil // a newer worker understands it; only that is known of it here
+		return nil // a newer worker understands it; only that is known of it here
 	}
-	if len(problems) == 0 {
-		return e, nil
+	return errors.Join(problems...)
+}
+
+// problems are what is wrong with an entry.
+type problems []error
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+
+// number reads a whole number; an empty one is 0.
+func (p *problems) number(name string, value []byte, least int64) int64 {
+	if len(value) == 0 {
+		return 0
 	}
-	return e, errors.Join(problems...)
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil || n < least {
+		p.add("field %s is %q, want a whole number of at least %d", name, shorten(string(value)), least)
+		return 0
+	}
+	return n
 }

@@ -92,20 +92,3 @@ type (
 	infoKey struct{}
 	callKey struct{}
 )
-
-// jobContext is a handler's context: the job's facts, and the call that the innermost Handler makes.
-type jobContext struct {
-	context.Context
-	info *JobInfo
-	run  call
-}
-
-func (c *jobContext) Value(key any) any {
-	switch key.(type) {
-	case infoKey:
-		return c.info
-	case callKey:
-		return c.run
-	}
-	return c.Context.Value(key)
-}

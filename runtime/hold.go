@@ -17,6 +17,7 @@ type hold struct {
 	slots    int // handlers at once
 	limit    int // entries at once
 	held     int
+	leaving  int  // of those held: their handlers have returned, and their endings are on the way to Redis
 	reserved int  // of the limit, for replies to come
 	waiting  int  // runners without a job
 	suspects int  // suspects in hand, or about to be taken
@@ -41,6 +42,7 @@ type queueState struct {
 	marked     map[JobID]time.Time // cancelled by id, as far as this worker knows, and until when that is of interest
 	newestMark string              // score of the newest cancel mark seen
 
+	buffer readBuffer    // of the queue's reader alone
 	roomy  chan struct{} // tells the waiting reader to look again
 	kick   chan struct{} // asks for a tick now
 	paused atomic.Bool
@@ -77,6 +79,9 @@ func (h *hold) reserve(q *queueState, mayBlock bool) int {
 		return 0
 	}
 	room := h.room(q)
+	if room < len(q.pending) {
+		return 0 // there is enough to go on with: one read of many costs less than many reads
+	}
 	if mayBlock && room > 1 {
 		room = max(1, room/(2*len(h.queues)))
 	} else if room > 2 {
@@ -95,7 +100,7 @@ func (h *hold) reserveRest(q *queueState) int {
 		return 0
 	}
 	room := h.room(q)
-	if room == 0 && h.wanted == q && h.held+h.reserved < h.limit {
+	if room == 0 && h.wanted == q && h.held-h.leaving+h.reserved < h.limit {
 		room = 1 // the place that the kept runner leaves free
 	}
 	h.reserved += room
@@ -103,17 +108,13 @@ func (h *hold) reserveRest(q *queueState) int {
 	return room
 }
 
+// room keeps a place for every queue whose jobs do not wait here, whatever runs: of the limit of twice the slots and one
+// per queue, runners take up as many as there are slots, and so do jobs that wait behind their queue's first.
 func (h *hold) room(q *queueState) int {
-	free := h.limit - h.held - h.reserved
-	share, total := h.slots, q.weight
+	share, total, behind := h.slots, q.weight, 0
 	for _, other := range h.queues {
-		if other == q {
-			continue
-		}
-		if len(other.pending)+other.reserved == 0 {
-			free-- // its one entry
-		}
-		if !other.dry {
+		behind += max(0, len(other.pending)+other.reserved-1)
+		if other != q && !other.dry {
 			total += other.weight
 			if h.strict && other.weight > q.weight {
 				share = 0
@@ -123,7 +124,12 @@ func (h *hold) room(q *queueState) int {
 	if share > 0 {
 		share = max(1, share*q.weight/total)
 	}
-	return max(0, min(free, share+1-len(q.pending)-q.reserved))
+	unstarted := len(q.pending) + q.reserved
+	room := min(share+1-unstarted, h.slots-behind, h.limit-h.held-h.reserved)
+	if unstarted == 0 {
+		room = min(share+1, h.slots-behind+1, h.limit-h.held-h.reserved)
+	}
+	return max(0, room)
 }
 
 // maySuspect reserves the one place for a suspect, where a runner is free to start it at once.
@@ -192,12 +198,22 @@ func (h *hold) add(q *queueState, list []*delivery, reserved int) []*delivery {
 		}
 		fresh = append(fresh, d)
 	}
-	if n := min(len(fresh), h.waiting); n == 1 && !h.keeping {
-		h.ready.Signal()
-	} else if n > 0 {
-		h.ready.Broadcast()
+	if len(fresh) > 0 {
+		h.wake()
 	}
 	return fresh
+}
+
+// wake lets one runner look for a job, who wakes the next where there is more than one: where jobs are short, a few
+// runners work off what many would only quarrel for. A kept runner would lose what it is told, so that then all are.
+func (h *hold) wake() {
+	switch {
+	case h.waiting == 0:
+	case h.keeping:
+		h.ready.Broadcast()
+	default:
+		h.ready.Signal()
+	}
 }
 
 // next waits for a job to start; nil once the hold is closed.
@@ -213,7 +229,12 @@ func (h *hold) next() *delivery {
 			d := q.pending[0]
 			q.pending[0] = nil
 			q.pending = q.pending[1:]
-			h.tell(q) // its reader may fetch another
+			if 2*len(q.pending) <= h.slots+1 {
+				h.tell(q) // its reader may fetch more
+			}
+			if h.waiting > 0 && h.anyPending() {
+				h.wake()
+			}
 			return d
 		}
 		h.waiting++
@@ -221,6 +242,15 @@ func (h *hold) next() *delivery {
 		h.waiting--
 	}
 	return nil
+}
+
+func (h *hold) anyPending() bool {
+	for _, q := range h.queues {
+		if len(q.pending) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // pick chooses the queue whose job starts next: a suspect first, then by order or by smooth weighted round robin.
@@ -276,6 +306,9 @@ func (h *hold) drop(list ...*delivery) {
 		}
 		delete(d.queue.entries, d.entry)
 		h.held--
+		if d.leaving {
+			h.leaving--
+		}
 		if d.suspect() {
 			h.suspects--
 			d.queue.tickSoon() // there may be more of them, one at a time
@@ -334,8 +367,8 @@ func (h *hold) lose(q *queueState, entry string) *delivery {
 			break
 		}
 	}
-	if d.cancel != nil {
-		d.cancel(ErrLeaseLost)
+	if d.job != nil {
+		d.job.end(ErrLeaseLost)
 	}
 	h.mu.Unlock()
 	if unstarted {
@@ -345,19 +378,28 @@ func (h *hold) lose(q *queueState, entry string) *delivery {
 }
 
 // started gives the hold the means to cancel a running handler.
-func (h *hold) started(d *delivery, ctx context.Context, cancel context.CancelCauseFunc) {
+func (h *hold) started(d *delivery, ctx context.Context, job *jobContext) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d.ctx, d.cancel = ctx, cancel
+	d.ctx, d.job = ctx, job
 	if d.lost.Load() {
-		cancel(ErrLeaseLost)
+		job.end(ErrLeaseLost)
 	}
 }
 
+// returned makes room for another entry while the ending of this one is on its way. Should Redis be so slow that as many
+// are leaving as may be held, those that follow keep their place until they have left.
 func (h *hold) returned(d *delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	d.ctx, d.cancel = nil, nil
+	d.ctx, d.job = nil, nil
+	if h.leaving < h.limit && d.queue.entries[d.entry] == d {
+		d.leaving = true
+		h.leaving++
+		if 2*len(d.queue.pending) <= h.slots+1 {
+			h.tell(d.queue)
+		}
+	}
 }
 
 // stuck lists running jobs that go on although their context has ended, each once.
@@ -396,8 +438,8 @@ func (h *hold) noteCancelled(q *queueState, id JobID, score string) {
 	}
 	q.marked[id] = now.Add(cancelMarkTTL)
 	for _, d := range q.entries {
-		if d.env.id == id && d.cancel != nil {
-			d.cancel(ErrCancelled)
+		if d.env.id == id && d.job != nil {
+			d.job.end(ErrCancelled)
 		}
 	}
 }
@@ -454,7 +496,7 @@ func (h *hold) abandon() []*delivery {
 	var running []*delivery
 	for _, q := range h.queues {
 		for _, d := range q.entries {
-			if d.cancel != nil {
+			if d.job != nil {
 				d.dropped.Store(true)
 				running = append(running, d)
 			}

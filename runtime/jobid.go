@@ -25,11 +25,15 @@ func NewJobID() (JobID, error) {
 // ParseJobID reads the canonical text form of a UUID, as String writes it. Anything else is an error that matches
 // ErrInvalid.
 func ParseJobID(s string) (JobID, error) {
-	// uuid.Parse also takes urn:uuid: and braces; one job must have one spelling, since keys are made of it.
+	return parseJobID([]byte(s))
+}
+
+func parseJobID(s []byte) (JobID, error) {
+	// The parser also takes urn:uuid: and braces; one job must have one spelling, since keys are made of it.
 	if len(s) != 36 {
-		return JobID{}, fmt.Errorf("%w job id %q: want a UUID such as 0190b0c2-7f5e-7cc1-a2c4-0d4f6a1b2c3d", ErrInvalid, shorten(s))
+		return JobID{}, fmt.Errorf("%w job id %q: want a UUID such as 0190b0c2-7f5e-7cc1-a2c4-0d4f6a1b2c3d", ErrInvalid, shorten(string(s)))
 	}
-	id, err := uuid.Parse(s)
+	id, err := uuid.ParseBytes(s)
 	if err != nil {
 		return JobID{}, fmt.Errorf("%w job id %q: %v", ErrInvalid, s, err)
 	}

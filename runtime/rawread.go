@@ -1,20 +1,20 @@
 package smallage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// entry is a stream entry as it was read: its fields in order, name and value. Its texts are parts of the whole reply;
+// entry is a stream entry as it was read: its fields in order, name and value. Its texts are parts of the whole reply:
 // whoever keeps one copies it, so that a long job does not keep the reply of many.
 type entry struct {
-	id     string
-	fields []string
+	id     []byte
+	fields [][]byte
 }
 
 // readCommand is the blocking read of a queue. Its reply is kept as it came: go-redis would make a map of each entry,
@@ -32,10 +32,16 @@ func (s *session) readCommand(ctx context.Context, q *queueState, room int, bloc
 
 var errReply = errors.New("smallage: the reply to a read cannot be understood")
 
-// parseRead reads the reply to readCommand. refused says that it is an error of the server, which go-redis must see: it
+// readBuffer holds what one reader reads at a time.
+type readBuffer struct {
+	entries []entry
+	fields  [][]byte // of all entries
+}
+
+// parse reads the reply to readCommand. What it returns is good until the next call. refused says that it is an error of the server, which go-redis must see: it
 // may have to follow a slot to another server. Errors: redis.Nil where there is no entry.
-func parseRead(reply []byte) (entries []entry, refused bool, err error) {
-	p := replyParser{rest: string(reply)}
+func (b *readBuffer) parse(reply []byte) (entries []entry, refused bool, err error) {
+	p := replyParser{rest: reply}
 	kind, n := p.head()
 	switch {
 	case kind == '-' || kind == '!':
@@ -55,8 +61,7 @@ func parseRead(reply []byte) (entries []entry, refused bool, err error) {
 	if kind != '*' || n < 0 || n > len(reply) {
 		return nil, false, errReply
 	}
-	entries = make([]entry, 0, n)
-	var all []string // the fields of all entries
+	entries, all := b.entries[:0], b.fields[:0]
 	for range n {
 		if kind, n := p.head(); kind != '*' || n != 2 {
 			return nil, false, errReply
@@ -76,27 +81,28 @@ func parseRead(reply []byte) (entries []entry, refused bool, err error) {
 	if p.bad || len(p.rest) > 0 {
 		return nil, false, errReply
 	}
+	b.entries, b.fields = entries, all
 	return entries, false, nil
 }
 
 // replyParser walks through a reply of Redis's protocol.
 type replyParser struct {
-	rest string
+	rest []byte
 	bad  bool
 }
 
 // head reads the first line of a value: its kind, and its number where it has one.
 func (p *replyParser) head() (kind byte, n int) {
-	end := strings.IndexByte(p.rest, '\r')
+	end := bytes.IndexByte(p.rest, '\r')
 	if end < 1 || end+1 >= len(p.rest) {
-		p.bad, p.rest = true, ""
+		p.bad, p.rest = true, nil
 		return 0, 0
 	}
 	kind = p.rest[0]
 	switch kind {
 	case '*', '$', '%', ':':
 		var err error
-		if n, err = strconv.Atoi(p.rest[1:end]); err != nil {
+		if n, err = strconv.Atoi(string(p.rest[1:end])); err != nil {
 			p.bad = true
 		}
 	}
@@ -104,11 +110,11 @@ func (p *replyParser) head() (kind byte, n int) {
 	return kind, n
 }
 
-func (p *replyParser) text() string {
+func (p *replyParser) text() []byte {
 	kind, n := p.head()
 	if kind != '$' || n < 0 || n > len(p.rest)-2 {
-		p.bad, p.rest = true, ""
-		return ""
+		p.bad, p.rest = true, nil
+		return nil
 	}
 	text := p.rest[:n]
 	p.rest = p.rest[n+2:]
@@ -119,10 +125,10 @@ func (p *replyParser) text() string {
 func streamEntries(streams []redis.XStream) (entries []entry) {
 	for _, stream := range streams {
 		for _, m := range stream.Messages {
-			e := entry{id: m.ID}
+			e := entry{id: []byte(m.ID)}
 			for name, value := range m.Values {
 				text, _ := value.(string)
-				e.fields = append(e.fields, name, text)
+				e.fields = append(e.fields, []byte(name), []byte(text))
 			}
 			entries = append(entries, e)
 		}

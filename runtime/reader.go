@@ -14,6 +14,8 @@ const group = "workers"
 // read feeds one queue's new entries into the hold until ctx ends, by one blocking read after another.
 func (s *session) read(ctx context.Context, q *queueState) {
 	var pause pauser
+	timer := time.NewTimer(tickEvery)
+	defer timer.Stop()
 	busy := false // the last read brought something
 	for ctx.Err() == nil {
 		room := 0
@@ -24,8 +26,13 @@ func (s *session) read(ctx context.Context, q *queueState) {
 		default:
 			room = s.hold.reserve(q, !busy)
 		}
-		if room == 0 {
-			s.waitRoom(ctx, q)
+		if room == 0 { // until there may be some
+			timer.Reset(tickEvery)
+			select {
+			case <-q.roomy:
+			case <-timer.C:
+			case <-ctx.Done():
+			}
 			continue
 		}
 		n, err := s.readNew(q, room, busy)
@@ -37,17 +44,6 @@ func (s *session) read(ctx context.Context, q *queueState) {
 		}
 		s.outage.worked()
 		pause.reset()
-	}
-}
-
-// waitRoom waits until there may be room, or ctx ends.
-func (s *session) waitRoom(ctx context.Context, q *queueState) {
-	timer := time.NewTimer(tickEvery)
-	defer timer.Stop()
-	select {
-	case <-q.roomy:
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 
@@ -66,8 +62,8 @@ func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 	point("read")
 	list := make([]*delivery, 0, len(entries))
 	for _, e := range entries {
-		if len(e.fields) == 2 && e.fields[0] == fieldWake {
-			s.endings.acknowledge(q, strings.Clone(e.id))
+		if len(e.fields) == 2 && string(e.fields[0]) == fieldWake {
+			s.endings.acknowledge(q, string(e.id))
 			q.tickSoon()
 			continue
 		}
@@ -105,7 +101,7 @@ func (s *session) entriesOf(read *redis.RawCmd, q *queueState, room int, block t
 	if err != nil {
 		return nil, err
 	}
-	entries, refused, err := parseRead(reply)
+	entries, refused, err := q.buffer.parse(reply)
 	if !refused {
 		return entries, err
 	}

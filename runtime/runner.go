@@ -140,18 +140,20 @@ func callHandler(ctx context.Context, _ JobInfo) ([]byte, error) {
 
 // execute calls the handler and settles what came of it, also where the handler leaves by a panic or Goexit.
 func (s *session) execute(d *delivery, run call) {
-	info := d.info()
-	parent, cancel := context.WithCancelCause(s.work)
-	defer cancel(nil)
-	var ctx context.Context = &jobContext{parent, &info, run}
+	job := &jobContext{parent: s.work, info: d.info(), run: run}
+	defer job.end(nil)
+	var ctx context.Context = job
 	if d.task.timeout > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, d.task.timeout, ErrTimeout)
 		defer stop()
 	}
-	s.hold.started(d, ctx, cancel)
-	s.observe(Event{Kind: EventStarted, Job: info})
-	begin := time.Now()
+	s.hold.started(d, ctx, job)
+	var begin time.Time
+	if s.cfg.Observer != nil {
+		s.observe(Event{Kind: EventStarted, Job: job.info})
+		begin = time.Now()
+	}
 	var value []byte
 	err := errGoexit
 	var crash *panicError
@@ -167,10 +169,14 @@ func (s *session) execute(d *delivery, run call) {
 			}
 		}
 		s.hold.returned(d)
-		s.settle(ctx, d, value, err, crash, time.Since(begin))
+		var took time.Duration
+		if s.cfg.Observer != nil {
+			took = time.Since(begin)
+		}
+		s.settle(ctx, d, value, err, crash, took)
 	}()
 	point("starting")
-	value, err = s.handler(ctx, info)
+	value, err = s.handler(ctx, job.info)
 	point("returned")
 	err = readable(err)
 	returned = true
@@ -182,14 +188,13 @@ func (s *session) settle(ctx context.Context, d *delivery, value []byte, err err
 		s.hold.drop(d)
 		return // handed back while it ran
 	}
+	if err == nil {
+		s.succeeded(d, value, "", took)
+		return
+	}
 	var unkept *valueError
-	if err == nil || errors.As(err, &unkept) {
-		s.observe(Event{Kind: EventDone, Job: d.info(), Took: took})
-		if unkept != nil {
-			s.endings.done(d, nil, unkept.Error())
-		} else {
-			s.endings.done(d, value, "")
-		}
+	if errors.As(err, &unkept) {
+		s.succeeded(d, nil, unkept.Error(), took)
 		return
 	}
 	cause := context.Cause(ctx)
@@ -230,6 +235,14 @@ func (s *session) settle(ctx context.Context, d *delivery, value []byte, err err
 	}
 	s.observe(Event{Kind: EventRetried, Job: d.info(), Err: err, Took: took, Delay: delay})
 	s.endings.retry(d, delay, history)
+}
+
+// succeeded ends a job whose handler has done its work. unkept says why its value cannot be stored, where it cannot.
+func (s *session) succeeded(d *delivery, value []byte, unkept string, took time.Duration) {
+	if s.cfg.Observer != nil {
+		s.observe(Event{Kind: EventDone, Job: d.info(), Took: took})
+	}
+	s.endings.done(d, value, unkept)
 }
 
 // stale reports an ending that was refused because another worker holds the entry.

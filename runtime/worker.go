@@ -24,7 +24,8 @@ type WorkerConfig struct {
 	// StrictPriority makes the weights an order: a queue's jobs start only while no queue of a higher weight has any.
 	StrictPriority bool
 
-	// Concurrency is how many jobs run at once; 0: 10. At most twice as many, plus one per queue, are held at a time.
+	// Concurrency is how many jobs run at once; 0: 10. At most twice as many, plus one per queue, are held at a time, and
+	// as many again whose handlers have returned and whose endings are on the way to Redis.
 	Concurrency int
 
 	// Lease is how long a job stays with a worker that no longer answers; 0: 30 s, at least 300 ms. It is renewed for as
