@@ -39,6 +39,10 @@ func (w *jsonWalk) structName(t types.Type) string {
 	return "struct"
 }
 
+// mostFields is more than a struct has that somebody wrote. Structs that embed one another on many ways would have more
+// than can be counted.
+const mostFields = 5000
+
 // jsonFields collects the fields of one JSON object.
 type jsonFields struct {
 	walk   *jsonWalk
@@ -49,6 +53,9 @@ type jsonFields struct {
 func (c *jsonFields) add(t types.Type, s *types.Struct, owner string, addressable bool, depth int) string {
 	if c.inside[t] {
 		return fmt.Sprintf("%s is embedded in itself, and JSON leaves the inner one out; give the field a name", c.walk.text(t))
+	}
+	if len(c.list) > mostFields {
+		return fmt.Sprintf("%s has more than %d fields with those that it embeds; use a smaller type", owner, mostFields)
 	}
 	c.inside[t] = true
 	defer delete(c.inside, t)
@@ -149,19 +156,22 @@ func lockName(t types.Type) string {
 }
 
 // lockIn returns the name of a lock that a copy of the value would copy, or "".
-func lockIn(t types.Type, depth int) string {
-	if depth > maxDepth {
+func lockIn(t types.Type) string { return lockInside(t, map[types.Type]bool{}, 0) }
+
+func lockInside(t types.Type, seen map[types.Type]bool, depth int) string {
+	if seen[t] || depth > maxDepth {
 		return ""
 	}
+	seen[t] = true
 	if name := lockName(t); name != "" {
 		return name
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Array:
-		return lockIn(u.Elem(), depth+1)
+		return lockInside(u.Elem(), seen, depth+1)
 	case *types.Struct:
 		for f := range u.Fields() {
-			if name := lockIn(f.Type(), depth+1); name != "" {
+			if name := lockInside(f.Type(), seen, depth+1); name != "" {
 				return name
 			}
 		}

@@ -13,7 +13,7 @@ const maxDepth = 60
 // nothing does. It walks the type as encoding/json does, once for writing and once for reading. The argument struct is
 // encoded by its address, so that methods with pointer receivers are called wherever a value has an address: not in maps.
 func checkJSON(t types.Type, local *types.Package) string {
-	if name := lockIn(t, 0); name != "" {
+	if name := lockIn(t); name != "" {
 		return fmt.Sprintf("%s, and passing it would copy the lock; pass the values without it", lockText(t, name, local))
 	}
 	w := &jsonWalk{local: local, seen: map[visit]bool{}}
@@ -58,7 +58,7 @@ func (w *jsonWalk) value(t types.Type, place string, addressable bool, depth int
 	t = types.Unalias(t)
 	if key := (visit{t, addressable}); w.seen[key] {
 		return ""
-	} else if depth > maxDepth {
+	} else if depth > maxDepth || embedsEndlessly(t) {
 		return w.problem(place, t, "is nested too deeply; use a type that does not expand without end")
 	} else {
 		w.seen[key] = true

@@ -32,7 +32,7 @@ func (s *source) settleDependencies(r *reporter) []*templates.Dependency {
 			case same:
 				r.report(dependencyNames, at, d.Name, known.Name, known.at, t.typeText(d.Type))
 				return d
-			case types.AssignableTo(known.Type, d.Type) && types.AssignableTo(d.Type, known.Type):
+			case swappable(known.Type, d.Type):
 				r.report(dependencySwap, at, d.Name, known.Name, known.at, t.typeText(d.Type), t.typeText(known.Type))
 				return d
 			}
@@ -100,4 +100,9 @@ func dependencyName(name string) string {
 		return lower + "Receiver"
 	}
 	return lower
+}
+
+// swappable holds for types whose values can be given for one another.
+func swappable(a, b types.Type) bool {
+	return !embedsEndlessly(a) && !embedsEndlessly(b) && types.AssignableTo(a, b) && types.AssignableTo(b, a)
 }

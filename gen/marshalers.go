@@ -37,7 +37,39 @@ func unmarshaler(name string) *types.Interface {
 	return newInterface(method(name, []*types.Var{variable(byteSlice())}, []*types.Var{variable(errorType)}))
 }
 
-func implements(t types.Type, i *types.Interface) bool { return types.Implements(t, i) }
+func implements(t types.Type, i *types.Interface) bool {
+	return !embedsEndlessly(t) && types.Implements(t, i)
+}
+
+// embedsEndlessly holds for structs that embed ever new types: type S[P any] struct{ *S[[]P] }. The compiler refuses them,
+// but a package with type errors is looked at all the same, and looking for a method in one would never end.
+func embedsEndlessly(t types.Type) bool {
+	return embeds(t, map[types.Type]bool{}, 0)
+}
+
+func embeds(t types.Type, seen map[types.Type]bool, depth int) bool {
+	t = types.Unalias(t)
+	if pointer, ok := t.Underlying().(*types.Pointer); ok {
+		t = types.Unalias(pointer.Elem())
+	}
+	if seen[t] {
+		return false
+	}
+	seen[t] = true
+	if depth > maxDepth {
+		return true
+	}
+	fields, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for f := range fields.Fields() {
+		if f.Embedded() && embeds(f.Type(), seen, depth+1) {
+			return true
+		}
+	}
+	return false
+}
 
 // promotedFrom returns the embedded field that a method comes from, where the struct has other fields, which the method
 // cannot know of.
@@ -84,18 +116,19 @@ func throughPointer(t types.Type, name string, local *types.Package) string {
 }
 
 // empty holds for types without data.
-func empty(t types.Type) bool { return emptyAt(t, 0) }
+func empty(t types.Type) bool { return emptyInside(t, map[types.Type]bool{}) }
 
-func emptyAt(t types.Type, depth int) bool {
-	if depth > maxDepth {
-		return false
+func emptyInside(t types.Type, seen map[types.Type]bool) bool {
+	if seen[t] {
+		return true // as far as this part of it goes
 	}
+	seen[t] = true
 	switch u := t.Underlying().(type) {
 	case *types.Array:
-		return u.Len() == 0 || emptyAt(u.Elem(), depth+1)
+		return u.Len() == 0 || emptyInside(u.Elem(), seen)
 	case *types.Struct:
 		for f := range u.Fields() {
-			if !emptyAt(f.Type(), depth+1) {
+			if len(seen) > mostFields || !emptyInside(f.Type(), seen) {
 				return false
 			}
 		}

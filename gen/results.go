@@ -44,7 +44,7 @@ func (t *task) checkResults(signature *types.Signature, r *reporter) {
 		return
 	}
 	typ, expr := results.At(0).Type(), resultExpr(t.decl.Type.Results)
-	if !t.checkType("the result", typ, expr, at, r) {
+	if !t.checkType("the result", typ, false, expr, at, r) {
 		return
 	}
 	t.checkLock("the result", typ, at, r)

@@ -1,7 +1,6 @@
 package gen
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -221,7 +220,7 @@ func nullable(t types.Type) bool {
 
 // checkParam refuses types that do not check, that are generated, or that would not arrive as they were sent.
 func (t *task) checkParam(p *param, r *reporter) {
-	if !t.checkType("parameter "+p.Name, p.Type, p.expr, p.at, r) {
+	if !t.checkType("parameter "+p.Name, p.Type, p.Dependency == nil, p.expr, p.at, r) {
 		return
 	}
 	if t.lacksContext && isContext(p.Type) {
@@ -239,20 +238,21 @@ func (t *task) checkParam(p *param, r *reporter) {
 
 // checkLock refuses values that must not be copied.
 func (t *task) checkLock(what string, typ types.Type, at token.Position, r *reporter) {
-	if lock := lockIn(typ, 0); lock != "" {
+	if lock := lockIn(typ); lock != "" {
 		r.report(copiedLock, at, what, t.label(), lock)
 		t.broken = true
 	}
 }
 
-// checkType refuses types that cannot be used at all, for an argument, a dependency or a result.
-func (t *task) checkType(what string, typ types.Type, expr ast.Expr, at token.Position, r *reporter) bool {
+// checkType refuses types that cannot be used at all, for an argument, a dependency or a result. Of arguments the inside
+// of named types must check, too, since it is looked at.
+func (t *task) checkType(what string, typ types.Type, deep bool, expr ast.Expr, at token.Position, r *reporter) bool {
 	if name := t.generatedName(expr); name != "" {
 		r.report(generatedType, at, what, t.label(), name)
 		t.broken = true
 		return false
 	}
-	if invalid := invalidPart(typ); invalid != "" {
+	if invalid := invalidPart(typ, deep); invalid != "" {
 		reason := t.source.typeError(expr.Pos(), expr.End())
 		if reason == "" {
 			reason = invalid
@@ -299,74 +299,6 @@ func (t *task) generatedName(expr ast.Expr) string {
 		return true
 	})
 	return found
-}
-
-// invalidPart returns what in a type did not type-check, or "".
-func invalidPart(t types.Type) string {
-	return findInvalid(t, map[types.Type]bool{}, 0)
-}
-
-func findInvalid(t types.Type, seen map[types.Type]bool, depth int) string {
-	if seen[t] || depth > maxDepth {
-		return ""
-	}
-	seen[t] = true
-	depth++
-	switch t := t.(type) {
-	case *types.Basic:
-		if t.Kind() == types.Invalid {
-			return "invalid type"
-		}
-	case *types.Alias:
-		if problem := findInvalid(types.Unalias(t), seen, depth); problem != "" {
-			return fmt.Sprintf("%s is an alias of an invalid type", t.Obj().Name())
-		}
-		return firstInvalid(t.TypeArgs(), seen, depth)
-	case *types.Named:
-		if problem := firstInvalid(t.TypeArgs(), seen, depth); problem != "" {
-			return problem
-		}
-		if problem := findInvalid(t.Underlying(), seen, depth); problem != "" {
-			return "inside of " + t.Obj().Name() + ": " + problem
-		}
-	case *types.Pointer:
-		return findInvalid(t.Elem(), seen, depth)
-	case *types.Slice:
-		return findInvalid(t.Elem(), seen, depth)
-	case *types.Array:
-		return findInvalid(t.Elem(), seen, depth)
-	case *types.Chan:
-		return findInvalid(t.Elem(), seen, depth)
-	case *types.Map:
-		if problem := findInvalid(t.Key(), seen, depth); problem != "" {
-			return problem
-		}
-		return findInvalid(t.Elem(), seen, depth)
-	case *types.Struct:
-		for f := range t.Fields() {
-			if problem := findInvalid(f.Type(), seen, depth); problem != "" {
-				return "field " + f.Name() + ": " + problem
-			}
-		}
-	case *types.Signature:
-		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
-			for v := range tuple.Variables() {
-				if problem := findInvalid(v.Type(), seen, depth); problem != "" {
-					return problem
-				}
-			}
-		}
-	}
-	return ""
-}
-
-func firstInvalid(list *types.TypeList, seen map[types.Type]bool, depth int) string {
-	for t := range list.Types() {
-		if problem := findInvalid(t, seen, depth); problem != "" {
-			return problem
-		}
-	}
-	return ""
 }
 
 // receiverName is the name of the receiver's type as written, or "".

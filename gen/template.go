@@ -149,7 +149,7 @@ func (t *task) templateValue(path []string, at token.Position, r *reporter) *par
 		r.report(templateInjected, at, path[0])
 		return nil
 	}
-	if invalidPart(p.Type) != "" {
+	if invalidPart(p.Type, true) != "" {
 		return p // reported where it is declared
 	}
 	typ := p.Type
