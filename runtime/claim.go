@@ -46,17 +46,18 @@ func (s *session) claim(d *delivery) bool {
 
 // freeClaimOfEnded undoes a claim that this worker, frozen before it was sent, has made for a job that another has ended
 // meanwhile. Nobody else would: the job would hold its key for the rest of the window. Where the entry is still there
-// and no ending under way, the job runs elsewhere and needs the claim.
+// and no ending under way, the job runs elsewhere and needs the claim, as does one that waits for its next attempt.
 func (s *session) freeClaimOfEnded(d *delivery) {
 	k := d.queue.keys
 	pipe := s.rdb.Pipeline()
 	entry := pipe.XRange(s.base, k.stream, d.entry, d.entry)
 	ending := pipe.HExists(s.base, k.verdict, d.entry)
+	delayed := pipe.HExists(s.base, k.delayedJobs, d.env.id.String())
 	if _, err := pipe.Exec(s.base); err != nil {
 		s.outage.failed(err)
 		return
 	}
-	if len(entry.Val()) > 0 && !ending.Val() {
+	if len(entry.Val()) > 0 && !ending.Val() || delayed.Val() {
 		return
 	}
 	if _, err := s.scripts.run(newCall(unclaimScript, []string{s.keys.dedup(d.env.dedup)}, d.env.id.String())); err != nil {

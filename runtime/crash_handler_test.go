@@ -3,13 +3,18 @@ package smallage_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/smallage/smallage/internal/redistest"
 	smallage "github.com/smallage/smallage/runtime"
 )
 
@@ -188,4 +193,61 @@ func TestWhatWasReadAheadIsHandedBackAtOnce(t *testing.T) {
 	close(finish)
 	require.NoError(t, <-ended)
 	eventually(t, func() bool { return b.rdb.XLen(ctx, b.key("echo", "stream")).Val() == 0 }, "the stream is empty")
+}
+
+// slowClaims holds back every call that names a dedup key until it is told to go on.
+type slowClaims struct {
+	began, goOn chan struct{}
+	once        sync.Once
+}
+
+func (s *slowClaims) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *slowClaims) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if strings.Contains(fmt.Sprint(cmd.Args()...), "{d:") {
+			s.once.Do(func() { close(s.began) })
+			<-s.goOn
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (s *slowClaims) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestAJobWhoseClaimIsAnsweredAfterTheDrainIsNotStartedAnyMore(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ctx := context.Background()
+	slow := &slowClaims{began: make(chan struct{}), goOn: make(chan struct{})}
+	rdb := redistest.Shared(t).Client()
+	rdb.AddHook(slow)
+	var late atomic.Bool
+	w, err := smallage.NewWorker(rdb, smallage.WorkerConfig{Namespace: b.ns, DrainTimeout: 100 * time.Millisecond, Logger: b.logger()},
+		echoTable(func(context.Context, string) ([]byte, error) {
+			late.Store(true)
+			return nil, nil
+		}))
+	require.NoError(t, err)
+	run, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(run) }()
+	id, err := echo.Enqueue(ctx, b.client, textArgs{"x"}, []smallage.Option[textArgs]{echoWith.ResultTTL(time.Minute), echoWith.Dedup("slow")})
+	require.NoError(t, err)
+	<-slow.began
+	cancel()
+	time.Sleep(1500 * time.Millisecond) // the drain, and the second that cancelled handlers get
+	close(slow.goOn)
+	require.NoError(t, <-ended)
+	require.False(t, late.Load(), "the handler was called although the worker was done")
+	b.work(smallage.WorkerConfig{}, echoTable(func(ctx context.Context, _ string) ([]byte, error) {
+		info, _ := smallage.InfoFromContext(ctx)
+		return fmt.Append(nil, info.Attempt, info.Delivery), nil
+	}))
+	value, err := echo.Wait(ctx, b.client, id, 10*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "1 1", string(value))
 }

@@ -70,7 +70,7 @@ func (s *session) renewAll() {
 		}
 		q := queues[i]
 		s.hold.add(q, s.takenEntries(q, replyAt(c.reply, 1), sent), 0)
-		if at := q.strayed.Load(); at > 0 && since(sent)-at > int64(s.cfg.Lease) {
+		if at := q.strayed.Load(); at > 0 && since(sent)-at > int64(s.cfg.Lease+longestBlock) { // the server may have answered the read a while later
 			q.strayed.CompareAndSwap(at, 0)
 		}
 	}

@@ -68,7 +68,8 @@ func (With[A]) Queue(name string) Option[A] {
 	return Option[A]{option: option{kind: optQueue, text: name}}
 }
 
-// ExpiresIn drops the job, with the outcome expired, where it has not started d after it was due. 0 means never, against
+// ExpiresIn drops the job, with the outcome expired, where it has not started d after it was due. A job that was lost with
+// its worker runs all the same: nobody can tell whether it had started. 0 means never, against
 // the directive's expires-in.
 func (With[A]) ExpiresIn(d time.Duration) Option[A] {
 	return Option[A]{option: option{kind: optExpiresIn, span: d}}

@@ -55,6 +55,10 @@ func (s *session) process(d *delivery) {
 	if !s.confirmLease(d) || d.env.dedup != "" && !s.claim(d) {
 		return
 	}
+	if s.work.Err() != nil { // Redis was away until after the drain
+		s.handBack(map[*queueState][]*delivery{d.queue: {d}})
+		return
+	}
 	point("claimed")
 	s.execute(d, run)
 }
