@@ -15,7 +15,7 @@ type hold struct {
 	queues   []*queueState
 	strict   bool
 	slots    int // handlers at once
-	limit    int // entries at once
+	limit    int // entries at once, without those that are leaving
 	held     int
 	leaving  int  // of those held: their handlers have returned, and their endings are on the way to Redis
 	reserved int  // of the limit, for replies to come
@@ -124,10 +124,10 @@ func (h *hold) room(q *queueState) int {
 	if share > 0 {
 		share = max(1, share*q.weight/total)
 	}
-	unstarted := len(q.pending) + q.reserved
-	room := min(share+1-unstarted, h.slots-behind, h.limit-h.held-h.reserved)
+	unstarted, free := len(q.pending)+q.reserved, h.limit-(h.held-h.leaving)-h.reserved
+	room := min(share+1-unstarted, h.slots-behind, free)
 	if unstarted == 0 {
-		room = min(share+1, h.slots-behind+1, h.limit-h.held-h.reserved)
+		room = min(share+1, h.slots-behind+1, free)
 	}
 	return max(0, room)
 }
