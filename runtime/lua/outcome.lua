@@ -17,10 +17,10 @@ for i = 4, #ARGV do
   outcome[i + 1] = ARGV[i]
   size = size + #ARGV[i]
 end
-redis.call('DEL', KEYS[1])
+if old then redis.call('DEL', KEYS[1]) end
 redis.call('HSET', KEYS[1], unpack(outcome))
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
-if redis.call('EXISTS', KEYS[2]) == 0 then redis.call('RPUSH', KEYS[2], '1') end
+if redis.call('RPUSH', KEYS[2], '1') > 1 then redis.call('RPOP', KEYS[2]) end
 redis.call('PEXPIRE', KEYS[2], ARGV[1])
 -- A small outcome travels in its notice; of a large one only the status does, and whoever is told reads the key. A notice
 -- only saves time, so a server or a user that may not publish must not keep the outcome from being written.
