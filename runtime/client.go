@@ -187,8 +187,15 @@ func (c *Client) command(ctx context.Context, job *Job, brought bool) (*onceCmd,
 		at = max(job.At.UnixMilli(), 1)
 	}
 	id := job.ID.String()
-	args := make([]any, 0, 32)
 	script := brought || delay > 0 || at > 0 || job.ExpiresIn > 0
+	size := 15 // of a plain job
+	if job.Dedup != "" || job.ResultTTL > 0 || len(job.Headers) > 0 {
+		size += 6
+	}
+	if script {
+		size += 10
+	}
+	args := make([]any, 0, size)
 	if script {
 		window, marker := int64(0), k.stream
 		if brought {

@@ -54,13 +54,13 @@ func appendFields(fields []any, job *Job, id string, now time.Time) ([]any, erro
 		fieldID, id,
 		fieldTask, job.Task,
 		fieldArgs, []byte(job.Args),
-		fieldEnqueuedAt, strconv.FormatInt(now.UnixMilli(), 10),
+		fieldEnqueuedAt, now.UnixMilli(),
 		fieldAttempt, "1")
 	if job.Dedup != "" {
 		fields = append(fields, fieldDedup, job.Dedup)
 	}
 	if job.ResultTTL > 0 {
-		fields = append(fields, fieldResultTTL, strconv.FormatInt(job.ResultTTL.Milliseconds(), 10))
+		fields = append(fields, fieldResultTTL, job.ResultTTL.Milliseconds())
 	}
 	if len(job.Headers) > 0 {
 		headers, err := json.Marshal(job.Headers)

@@ -3,7 +3,9 @@ package smallage_test
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -51,4 +53,43 @@ func TestWhatIsNoJobIDIsRefused(t *testing.T) {
 	}
 	var id smallage.JobID
 	require.ErrorIs(t, id.Scan(1), smallage.ErrInvalid)
+}
+
+func TestJobIDsAreVersion7InOrderAndOfTheirTime(t *testing.T) {
+	t.Parallel()
+	before := time.Now().Add(-time.Millisecond)
+	last := ""
+	for range 5000 {
+		id, err := smallage.NewJobID()
+		require.NoError(t, err)
+		u, err := uuid.Parse(id.String())
+		require.NoError(t, err)
+		require.Equal(t, uuid.Version(7), u.Version())
+		require.Equal(t, uuid.RFC4122, u.Variant())
+		require.Greater(t, id.String(), last)
+		last = id.String()
+		sec, nsec := u.Time().UnixTime()
+		require.WithinRange(t, time.Unix(sec, nsec), before, time.Now().Add(5*time.Millisecond))
+	}
+}
+
+func TestJobIDsMadeAtOnceAreDistinct(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen := map[smallage.JobID]bool{}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 1000 {
+				id, err := smallage.NewJobID()
+				mu.Lock()
+				if err == nil {
+					seen[id] = true
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	require.Len(t, seen, 8000)
 }
