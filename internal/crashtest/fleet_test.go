@@ -103,36 +103,49 @@ func TestTenRollingDeploysCostNoJobAnAttemptOrADelivery(t *testing.T) {
 	}
 }
 
-func TestAFrozenWorkerThatThawsAndFailsTheLastAttemptChangesNothing(t *testing.T) {
+func TestAFrozenWorkerThatThawsAndEndsItsJobTakesNothingFromTheOneThatRunsIt(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, redistest.Shared(t))
-	ctx := context.Background()
-	s.enqueue(crashtest.Spec{Task: crashtest.Stubborn, Nap: 1500 * time.Millisecond, Key: "stubborn", Asked: true})
-	started := func(n int) func() bool {
-		return func() bool { return len(s.records(crashtest.Started)) == n }
+	for name, task := range map[string]*smallage.Task[crashtest.Args]{
+		"fails its last attempt": crashtest.StubbornLast, "fails with attempts left": crashtest.StubbornRetry, "succeeds": crashtest.StubbornOK,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, redistest.Shared(t))
+			ctx := context.Background()
+			s.enqueue(crashtest.Spec{Task: task, Nap: 1500 * time.Millisecond, Key: "stubborn", Asked: true})
+			recorded := func(what string, n int) {
+				t.Helper()
+				require.Eventually(t, func() bool { return len(s.records(what)) == n }, 20*time.Second, 5*time.Millisecond, "%d %s", n, what)
+			}
+			frozen := s.worker()
+			recorded(crashtest.Started, 1)
+			frozen.Freeze()
+			require.NoError(t, s.witness.Frozen(frozen.PID))
+			other := s.worker()
+			recorded(crashtest.Started, 2)
+			frozen.Thaw()
+			ends, effects, state := crashtest.Failed, 0, "claimed:"
+			if task == crashtest.StubbornOK {
+				ends, effects, state = crashtest.Effect, 1, "done:" // which is true
+			}
+			recorded(ends, 1)
+			recorded(string(smallage.EventLeaseLost), 1)
+			require.Eventually(t, func() bool { return s.rdb.Get(ctx, s.ns+":{d:stubborn}").Val() == state+s.jobID() }, 10*time.Second, 5*time.Millisecond)
+			require.Len(t, s.records(crashtest.Effect), effects, "the other one still runs it")
+			require.EqualValues(t, 0, s.rdb.Exists(ctx, s.key("dead"), s.key("delayed"), s.key("verdict")).Val(), "the late ending moves nothing")
+			pending, err := s.rdb.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: s.key("stream"), Group: "workers", Start: "-", End: "+", Count: 10}).Result()
+			require.NoError(t, err)
+			require.Len(t, pending, 1)
+			require.True(t, strings.HasPrefix(pending[0].Consumer, fmt.Sprintf("p%d-", other.PID)), "the other worker holds it")
+			require.EqualValues(t, 2, pending[0].RetryCount)
+			s.settle(20 * time.Second)
+			require.Len(t, s.records(crashtest.Effect), effects+1)
+			require.Len(t, s.records(string(smallage.EventLeaseLost)), 1, "it is told once")
+			require.Equal(t, 1, strings.Count(frozen.Log(), "lost the lease"), "and logged once: %s", frozen.Log())
+			frozen.Stop()
+			other.Stop()
+		})
 	}
-	frozen := s.worker()
-	require.Eventually(t, started(1), 20*time.Second, 5*time.Millisecond)
-	frozen.Freeze()
-	other := s.worker()
-	require.Eventually(t, started(2), 20*time.Second, 5*time.Millisecond, "the other worker takes the job over")
-	frozen.Thaw()
-	require.Eventually(t, func() bool { return len(s.records(crashtest.Failed)) == 1 }, 20*time.Second, 5*time.Millisecond)
-	require.Eventually(t, func() bool { return len(s.records(string(smallage.EventLeaseLost))) == 1 }, 20*time.Second, 5*time.Millisecond)
-	require.Empty(t, s.records(crashtest.Effect), "the other one still runs it")
-	require.EqualValues(t, 0, s.rdb.Exists(ctx, s.key("dead"), s.key("delayed"), s.key("verdict")).Val(), "the failure moves nothing")
-	require.Equal(t, "claimed:"+s.jobID(), s.rdb.Get(ctx, s.ns+":{d:stubborn}").Val())
-	pending, err := s.rdb.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: s.key("stream"), Group: "workers", Start: "-", End: "+", Count: 10}).Result()
-	require.NoError(t, err)
-	require.Len(t, pending, 1)
-	require.True(t, strings.HasPrefix(pending[0].Consumer, fmt.Sprintf("p%d-", other.PID)), "the other worker holds it")
-	require.EqualValues(t, 2, pending[0].RetryCount)
-	s.settle(20 * time.Second)
-	require.Len(t, s.records(crashtest.Effect), 1)
-	require.Len(t, s.records(string(smallage.EventLeaseLost)), 1, "it is told once")
-	require.Equal(t, 1, strings.Count(frozen.Log(), "lost the lease"), "and logged once: %s", frozen.Log())
-	frozen.Stop()
-	other.Stop()
 }
 
 // jobID is the only job's.

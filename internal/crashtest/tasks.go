@@ -25,7 +25,11 @@ var (
 	FailAlways = task("crash.FailAlways")
 	Value      = task("crash.Value")
 	Poison     = task("crash.Poison") // kills its process
-	Stubborn   = lastChance("crash.Stubborn")
+
+	// The first delivery of these ignores its context. Later ones take twice as long and succeed.
+	StubbornLast  = stubborn("crash.StubbornLast", 1)  // fails its only attempt
+	StubbornRetry = stubborn("crash.StubbornRetry", 3) // fails, with attempts left
+	StubbornOK    = stubborn("crash.StubbornOK", 1)    // succeeds
 )
 
 // Queue is the tasks' queue.
@@ -35,11 +39,9 @@ func task(name string) *smallage.Task[Args] {
 	return &smallage.Task[Args]{Name: name, Queue: Queue, Attempts: 3, Backoff: 50 * time.Millisecond, BackoffMax: time.Second}
 }
 
-// lastChance has one attempt. Its first delivery ignores its context and fails, later ones take twice as long and
-// succeed.
-func lastChance(name string) *smallage.Task[Args] {
+func stubborn(name string, attempts int) *smallage.Task[Args] {
 	t := task(name)
-	t.Attempts = 1
+	t.Attempts = attempts
 	return t
 }
 
@@ -64,6 +66,24 @@ func Table(ledger *Ledger) smallage.Table {
 			return value, nil
 		}
 	}
+	late := func(first error) func(context.Context, Args) error {
+		return func(ctx context.Context, args Args) error {
+			job, _ := smallage.InfoFromContext(ctx)
+			ledger.Write(Started, job, args.Key, "")
+			length := time.Duration(args.Nap) * time.Millisecond
+			if job.Delivery == 1 {
+				time.Sleep(length)
+				if first != nil {
+					ledger.Write(Failed, job, args.Key, "")
+					return first
+				}
+			} else if err := nap(ctx, 2*length); err != nil {
+				return err
+			}
+			ledger.Write(Effect, job, args.Key, "")
+			return nil
+		}
+	}
 	return smallage.NewTable(
 		smallage.HandleValue(Plain, handler(func(context.Context, smallage.JobInfo) ([]byte, error) { return nil, nil })),
 		smallage.HandleValue(FailOnce, handler(func(_ context.Context, job smallage.JobInfo) ([]byte, error) {
@@ -76,21 +96,9 @@ func Table(ledger *Ledger) smallage.Table {
 		smallage.HandleValue(Value, handler(func(_ context.Context, job smallage.JobInfo) ([]byte, error) {
 			return []byte(job.ID.String()), nil
 		})),
-		smallage.Handle(Stubborn, func(ctx context.Context, args Args) error {
-			job, _ := smallage.InfoFromContext(ctx)
-			ledger.Write(Started, job, args.Key, "")
-			length := time.Duration(args.Nap) * time.Millisecond
-			if job.Delivery == 1 {
-				time.Sleep(length)
-				ledger.Write(Failed, job, args.Key, "")
-				return ErrWanted
-			}
-			if err := nap(ctx, 2*length); err != nil {
-				return err
-			}
-			ledger.Write(Effect, job, args.Key, "")
-			return nil
-		}),
+		smallage.Handle(StubbornLast, late(ErrWanted)),
+		smallage.Handle(StubbornRetry, late(ErrWanted)),
+		smallage.Handle(StubbornOK, late(nil)),
 		smallage.HandleValue(Poison, handler(func(context.Context, smallage.JobInfo) ([]byte, error) {
 			self, err := os.FindProcess(os.Getpid())
 			if err == nil {
