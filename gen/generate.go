@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/smallage/smallage/templates"
@@ -102,12 +104,8 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 		out.Files = nil
 		return out, nil
 	}
-	for _, f := range files {
-		source, err := templates.Render(f)
-		if err != nil {
-			return nil, err
-		}
-		out.Files[filepath.Join(f.Dir, templates.FileName)] = source
+	if err := render(files, out); err != nil {
+		return nil, err
 	}
 	out.Remove = orphans(o, sources, out.Files)
 	return out, nil
@@ -185,6 +183,26 @@ func checkReplaceable(path string, r *reporter) error {
 		return fmt.Errorf("read the file to be replaced: %w", err)
 	case !isOurs(data):
 		r.report(foreignFile, positionOf(path), filepath.Base(path))
+	}
+	return nil
+}
+
+// render writes the code of all files, on all processors: formatting is most of the work.
+func render(files []*templates.File, out *Output) error {
+	sources := make([][]byte, len(files))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, f := range files {
+		group.Go(func() (err error) {
+			sources[i], err = templates.Render(f)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, f := range files {
+		out.Files[filepath.Join(f.Dir, templates.FileName)] = sources[i]
 	}
 	return nil
 }

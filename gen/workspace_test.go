@@ -67,18 +67,6 @@ func (w *workspace) write(name, content string) {
 	require.NoError(w.t, os.WriteFile(path, []byte(content), 0o666))
 }
 
-func (w *workspace) read(name string) string {
-	w.t.Helper()
-	data, err := os.ReadFile(filepath.Join(w.dir, filepath.FromSlash(name)))
-	require.NoError(w.t, err)
-	return string(data)
-}
-
-func (w *workspace) exists(name string) bool {
-	_, err := os.Lstat(filepath.Join(w.dir, filepath.FromSlash(name)))
-	return err == nil
-}
-
 // run runs a program in the workspace and requires that it succeeds.
 func (w *workspace) run(name string, args ...string) string {
 	w.t.Helper()
