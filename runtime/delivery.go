@@ -24,8 +24,6 @@ type delivery struct {
 	ending  atomic.Bool // the acknowledge is on its way
 	claimed atomic.Bool // this job holds its dedup key
 
-	leaving bool // its handler has returned; guarded by hold.mu
-
 	// Of the running handler; guarded by hold.mu.
 	ctx     context.Context
 	job     *jobContext

@@ -15,9 +15,8 @@ type hold struct {
 	queues   []*queueState
 	strict   bool
 	slots    int // handlers at once
-	limit    int // entries at once, without those that are leaving
+	limit    int // entries at once
 	held     int
-	leaving  int  // of those held: their handlers have returned, and their endings are on the way to Redis
 	reserved int  // of the limit, for replies to come
 	waiting  int  // runners without a job
 	suspects int  // suspects in hand, or about to be taken
@@ -100,7 +99,7 @@ func (h *hold) reserveRest(q *queueState) int {
 		return 0
 	}
 	room := h.room(q)
-	if room == 0 && h.wanted == q && h.held-h.leaving+h.reserved < h.limit {
+	if room == 0 && h.wanted == q && h.held+h.reserved < h.limit {
 		room = 1 // the place that the kept runner leaves free
 	}
 	h.reserved += room
@@ -124,7 +123,7 @@ func (h *hold) room(q *queueState) int {
 	if share > 0 {
 		share = max(1, share*q.weight/total)
 	}
-	unstarted, free := len(q.pending)+q.reserved, h.limit-(h.held-h.leaving)-h.reserved
+	unstarted, free := len(q.pending)+q.reserved, h.limit-h.held-h.reserved
 	room := min(share+1-unstarted, h.slots-behind, free)
 	if unstarted == 0 {
 		room = min(share+1, h.slots-behind+1, free)
@@ -306,9 +305,6 @@ func (h *hold) drop(list ...*delivery) {
 		}
 		delete(d.queue.entries, d.entry)
 		h.held--
-		if d.leaving {
-			h.leaving--
-		}
 		if d.suspect() {
 			h.suspects--
 			d.queue.tickSoon() // there may be more of them, one at a time
@@ -387,19 +383,10 @@ func (h *hold) started(d *delivery, ctx context.Context, job *jobContext) {
 	}
 }
 
-// returned makes room for another entry while the ending of this one is on its way. Should Redis be so slow that as many
-// are leaving as may be held, those that follow keep their place until they have left.
 func (h *hold) returned(d *delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d.ctx, d.job = nil, nil
-	if h.leaving < h.limit && d.queue.entries[d.entry] == d {
-		d.leaving = true
-		h.leaving++
-		if 2*len(d.queue.pending) <= h.slots+1 {
-			h.tell(d.queue)
-		}
-	}
 }
 
 // stuck lists running jobs that go on although their context has ended, each once.
