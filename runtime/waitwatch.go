@@ -128,17 +128,23 @@ func (w *waits) leave(me *waiter) {
 	}
 }
 
-// trouble is why the first of the waiter's watches has no answer; nil where it was looked at without an error.
+// trouble is why one of the waiter's watches has no answer; nil where Redis answered that there is no outcome.
 func (w *waits) trouble(me *waiter) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, v := range me.watches {
-		if v.trouble != nil && !v.over {
+		switch {
+		case v.over:
+		case v.trouble != nil:
 			return v.trouble
+		case v.how == hearsNothing && !v.deaf:
+			return errUnanswered
 		}
 	}
 	return nil
 }
+
+var errUnanswered = errors.New("smallage: the first look is still under way")
 
 // end stops watching and tells everybody who waits.
 func (w *waits) end(v *watch) {

@@ -1,0 +1,5 @@
+//go:build race
+
+package smallage_test
+
+const raceEnabled = true
