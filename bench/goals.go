@@ -9,6 +9,7 @@ import (
 type goal struct {
 	what   string
 	row    string
+	who    string // whose figure; empty: Smallage's
 	metric string
 	to     string // the other contender; empty: an absolute bound
 	other  string // the row of the other contender, where it is not the same
@@ -43,6 +44,9 @@ var goals = []goal{
 	{what: "Redis memory per waiting job beyond its arguments", row: "memory of a backlog", metric: "bytes", bound: 100, unit: " B"},
 	{what: "worker RSS at 100 at once", row: "100 at once", metric: "rss", bound: 30, scale: 1.0 / (1 << 20), unit: " MB"},
 	{what: "idle worker, Redis commands per second and queue", row: "idle worker", metric: "commands", bound: 2},
+	{what: "smallagegen ./..., to go list -export -deps ./...", row: "generator, all packages", who: "smallagegen", metric: "seconds", to: "go list", bound: 1.5},
+	{what: "smallagegen for one package, to go list -export -deps .", row: "generator, one package", who: "smallagegen", metric: "seconds", to: "go list", bound: 2},
+	{what: "smallagegen ./..., peak memory", row: "generator, all packages", who: "smallagegen", metric: "peak", bound: 500, scale: 1.0 / (1 << 20), unit: " MB"},
 	{what: "idle worker, CPU", row: "idle worker", metric: "cpu", bound: 0.2, unit: " %"},
 }
 
@@ -53,7 +57,11 @@ const argumentBytes = 48
 func (b *benchmark) goals(out *strings.Builder) {
 	out.WriteString("\n### Goals\n\n| what | goal | found | reached |\n|---|---|---|---|\n")
 	for _, g := range goals {
-		own := of(b.found[cell{g.row, "smallage"}], g.metric)
+		who := g.who
+		if who == "" {
+			who = "smallage"
+		}
+		own := of(b.found[cell{g.row, who}], g.metric)
 		if len(own) == 0 {
 			continue
 		}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -196,16 +199,42 @@ func measureIdle(ctx context.Context, o *order, q contender) (metrics, error) {
 		return nil, err
 	}
 	time.Sleep(1500 * time.Millisecond)
+	sent, err := watchCommands(o.Redis[0])
+	if err != nil {
+		return nil, err
+	}
 	meter, err := startMeter(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+	before := sent.Load()
 	time.Sleep(time.Duration(o.Seconds * float64(time.Second)))
+	commands := sent.Load() - before
 	m, err := meter.stop(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return metrics{
-		"jobs": 1, "commands": m["commands"] / m["seconds"], "cpu": m["cpu"] / m["seconds"] * 100, "redis": m["redis"] / m["seconds"] * 100,
+		"jobs": 1, "commands": float64(commands) / m["seconds"], "cpu": m["cpu"] / m["seconds"] * 100, "redis": m["redis"] / m["seconds"] * 100,
 	}, c.stop()
+}
+
+// watchCommands counts what clients send to a server, without what scripts call.
+func watchCommands(addr string) (*atomic.Int64, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write([]byte("MONITOR\r\n")); err != nil {
+		return nil, err
+	}
+	sent := &atomic.Int64{}
+	go func() { // ends with the process
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			if !strings.Contains(lines.Text(), " lua] ") {
+				sent.Add(1)
+			}
+		}
+	}()
+	return sent, nil
 }

@@ -61,7 +61,7 @@ func run() error {
 	defer stop()
 	b := &benchmark{size: size, profile: *profile, fsync: *fsync, began: time.Now(), found: map[cell][]metrics{}}
 	defer b.stop()
-	for _, r := range plan(size) {
+	for _, r := range plan(size, *brief) {
 		if rowMatch.MatchString(r.name) {
 			r.who = matching(whoMatch, r.who)
 			b.rows = append(b.rows, r)
@@ -72,6 +72,9 @@ func run() error {
 	}
 	for round := range size.rounds {
 		for _, r := range b.rows {
+			if r.once && round > 0 {
+				continue
+			}
 			if err := b.round(ctx, r, round); err != nil {
 				return err
 			}
@@ -106,6 +109,7 @@ type benchmark struct {
 	cluster  []string
 	postgres string
 	missing  string // why there is no PostgreSQL
+	made     *madeModule
 	found    map[cell][]metrics
 	failed   []string
 }
@@ -124,6 +128,11 @@ func (b *benchmark) start(ctx context.Context) error {
 	}
 	b.redis = addr
 	for _, r := range b.rows {
+		if r.generate != "" && b.made == nil {
+			if b.made, err = makeModule(ctx); err != nil {
+				return err
+			}
+		}
 		if r.order.Features.Cluster && b.cluster == nil {
 			servers, addrs, err := startCluster(ctx)
 			b.keep(servers...)
@@ -158,6 +167,7 @@ func (b *benchmark) stop() {
 	for _, s := range b.servers {
 		s.stop()
 	}
+	b.made.remove()
 }
 
 // round measures one row once for each contender, in an order that moves on with each round.
@@ -165,6 +175,14 @@ func (b *benchmark) round(ctx context.Context, r row, round int) error {
 	for i := range r.who {
 		name := r.who[(i+round)%len(r.who)]
 		if name == "river" && b.postgres == "" {
+			continue
+		}
+		if r.generate != "" {
+			m, err := b.made.measure(ctx, name, r.generate)
+			if err != nil {
+				return err
+			}
+			b.keepFigures(r, name, round, m)
 			continue
 		}
 		o := r.order
@@ -184,12 +202,15 @@ func (b *benchmark) round(ctx context.Context, r row, round int) error {
 		if r.fill {
 			before = append(before, "fill")
 		}
+		waiting := 0.0
 		for _, scenario := range before {
 			prior := o
 			prior.Scenario = scenario
-			if _, err := measure(ctx, prior); err != nil {
+			m, err := measure(ctx, prior)
+			if err != nil {
 				return err
 			}
+			waiting = m["bytes"]
 		}
 		if b.profile != "" {
 			o.Profile = fmt.Sprintf("%s/%s-%s-%d.pprof", b.profile, regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(r.name, "-"), name, round)
@@ -202,13 +223,20 @@ func (b *benchmark) round(ctx context.Context, r row, round int) error {
 			b.failed = append(b.failed, fmt.Sprintf("%s, %s, round %d: %v", r.name, name, round+1, err))
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
-		if len(m) > 0 {
-			c := cell{r.name, name}
-			b.found[c] = append(b.found[c], m)
+		if r.fill && len(m) > 0 && o.Backlog > 0 {
+			m["bytes"] = waiting
 		}
-		fmt.Fprintf(os.Stderr, "%6.0fs  round %d  %-26s %-9s %v\n", time.Since(b.began).Seconds(), round+1, r.name, name, m)
+		b.keepFigures(r, name, round, m)
 	}
 	return nil
+}
+
+func (b *benchmark) keepFigures(r row, name string, round int, m metrics) {
+	if len(m) > 0 {
+		c := cell{r.name, name}
+		b.found[c] = append(b.found[c], m)
+	}
+	fmt.Fprintf(os.Stderr, "%6.0fs  round %d  %-26s %-11s %v\n", time.Since(b.began).Seconds(), round+1, r.name, name, m)
 }
 
 func flush(ctx context.Context, addr string) error {
@@ -226,7 +254,7 @@ func measure(ctx context.Context, o order) (metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {

@@ -17,6 +17,7 @@ type order struct {
 	Postgres  string   // DSN
 
 	Jobs        int
+	Backlog     int // jobs that wait behind those
 	Callers     int // goroutines that enqueue
 	Concurrency int // handlers at once
 	Rate        int // jobs per second

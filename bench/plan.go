@@ -1,15 +1,18 @@
 package main
 
+import "fmt"
+
 // row is one thing measured, for several contenders side by side.
 type row struct {
-	name  string
-	about string
-	order order
-	fill  bool // the jobs are enqueued before the measurement, by another process
-	who   []string
-	jobs  map[string]int // for contenders so slow that they get fewer
-	show  []column
-	long  bool // only in long runs
+	name     string
+	about    string
+	order    order
+	fill     bool // the jobs are enqueued before the measurement, by another process
+	who      []string
+	jobs     map[string]int // for contenders so slow that they get fewer
+	show     []column
+	once     bool   // measured in the first round alone
+	generate string // the packages that the generator is run on, instead of an order
 }
 
 // column is one metric of a row, and how it is printed.
@@ -31,8 +34,10 @@ var (
 	p99      = column{"p99", "p99 ms", "%.3f", 1, false}
 	back50   = column{"return p50", "from return p50 ms", "%.3f", 1, false}
 	back99   = column{"return p99", "from return p99 ms", "%.3f", 1, false}
-	bytes    = column{"bytes", "bytes per waiting job", "%.0f", 1, false}
-	second   = column{"commands", "Redis commands per second", "%.2f", 1, false}
+	memory   = column{"bytes", "bytes per waiting job", "%.0f", 1, false}
+	second   = column{"commands", "commands sent per second", "%.2f", 1, false}
+	seconds  = column{"seconds", "seconds", "%.2f", 1, false}
+	peak     = column{"peak", "peak MB", "%.0f", 1.0 / (1 << 20), false}
 	busy     = column{"cpu", "worker CPU %", "%.3f", 1, false}
 )
 
@@ -45,16 +50,16 @@ type size struct {
 
 var (
 	short = size{rounds: 3, jobs: 50_000, samples: 300, seconds: 2, slow: 5}
-	long  = size{rounds: 7, jobs: 200_000, samples: 2000, seconds: 10, slow: 5}
+	long  = size{rounds: 5, jobs: 100_000, samples: 1000, seconds: 5, slow: 5}
 )
 
-func plan(s size) []row {
+func plan(s size, brief bool) []row {
 	drained := []column{rate, worker, redisCPU, both, commands}
 	drain := func(name, about string, f features, who ...string) row {
 		return row{
 			name: name, about: about, fill: true, who: who, show: drained,
 			order: order{Scenario: "drain", Jobs: s.jobs, Concurrency: 50, Features: f},
-			jobs:  map[string]int{"asynq": s.jobs / s.slow, "river": s.jobs / s.slow / 2},
+			jobs:  map[string]int{"asynq": s.jobs / s.slow, "river": s.jobs / s.slow / 10},
 		}
 	}
 	waits := func(waiters int, who ...string) row {
@@ -103,7 +108,7 @@ func plan(s size) []row {
 		},
 		{
 			name: "memory of a backlog", about: "Redis memory per waiting job of 16 bytes", who: []string{"ideal", "asynq", "smallage"},
-			order: order{Scenario: "fill", Jobs: s.jobs}, show: []column{bytes},
+			order: order{Scenario: "fill", Jobs: s.jobs}, show: []column{memory},
 		},
 		{
 			name: "idle worker", about: "one queue, nothing to do", who: []string{"ideal", "asynq", "smallage"},
@@ -129,7 +134,21 @@ func plan(s size) []row {
 		r := drain("price: "+price.name, "Smallage's drain with this feature", price.f, "smallage")
 		rows = append(rows, r)
 	}
-	return rows
+	generator := func(name, packages string) row {
+		return row{
+			name: name, about: fmt.Sprintf("a warm run on a made module of %d packages of %d tasks; the peak memory is the process's own", madePackages, madeTasks),
+			generate: packages, who: []string{"go list", "smallagegen"}, show: []column{seconds, peak},
+		}
+	}
+	if brief {
+		return rows
+	}
+	for _, backlog := range []int{0, 10_000_000} {
+		r := drain(fmt.Sprintf("backlog of %d million", backlog/1_000_000), "the same drain in front of a backlog, once", features{}, "smallage")
+		r.order.Backlog, r.once, r.show = backlog, true, append(drained, memory)
+		rows = append(rows, r)
+	}
+	return append(rows, generator("generator, all packages", "./..."), generator("generator, one package", "."))
 }
 
 func thousands(n int) string {

@@ -43,12 +43,13 @@ func fill(ctx context.Context, o *order, q contender) (metrics, error) {
 		}
 		return q.batch(ctx, ids)
 	}
-	err = send(0, min(o.Jobs, batchSize))
+	jobs := o.Jobs + o.Backlog
+	err = send(0, min(jobs, batchSize))
 	if err == errUnsupported {
-		err = inParallel(64, o.Jobs, func(n int) error { return q.enqueue(ctx, numbered(n)) })
+		err = inParallel(64, jobs, func(n int) error { return q.enqueue(ctx, numbered(n)) })
 	} else {
-		for n := batchSize; n < o.Jobs && err == nil; n += batchSize {
-			err = send(n, min(n+batchSize, o.Jobs))
+		for n := batchSize; n < jobs && err == nil; n += batchSize {
+			err = send(n, min(n+batchSize, jobs))
 		}
 	}
 	if err != nil {
@@ -58,7 +59,7 @@ func fill(ctx context.Context, o *order, q contender) (metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metrics{"bytes": (after - before) / float64(o.Jobs)}, nil
+	return metrics{"bytes": (after - before) / float64(jobs)}, nil
 }
 
 func usedMemory(ctx context.Context, o *order) (float64, error) {
@@ -168,7 +169,7 @@ func measureDrain(ctx context.Context, o *order, q contender) (metrics, error) {
 		return nil, err
 	}
 	done := make(chan error, 1)
-	seen := make([]atomic.Bool, o.Jobs)
+	seen := make([]atomic.Bool, o.Jobs+o.Backlog)
 	var twice atomic.Int64
 	go func() {
 		done <- q.work(ctx, func(id uuid.UUID) {
