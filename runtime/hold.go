@@ -17,10 +17,11 @@ type hold struct {
 	slots    int // handlers at once
 	limit    int // entries at once
 	held     int
-	reserved int  // of the limit, for replies to come
-	waiting  int  // runners without a job
-	suspects int  // suspects in hand, or about to be taken
-	closed   bool // no further job starts
+	reserved int   // of the limit, for replies to come
+	waiting  int   // runners without a job
+	suspects int   // suspects in hand, or about to be taken
+	closed   bool  // no further job starts
+	ended    error // the cause with which all handlers' contexts were ended
 
 	wanted  *queueState // a suspect of this queue waits in Redis for a runner; see soughtSuspect
 	keeping bool        // a runner waits for it
@@ -378,9 +379,33 @@ func (h *hold) started(d *delivery, ctx context.Context, job *jobContext) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	d.ctx, d.job = ctx, job
+	if h.ended != nil {
+		job.end(h.ended)
+	}
 	if d.lost.Load() {
 		job.end(ErrLeaseLost)
 	}
+}
+
+// endAll ends the contexts of all running handlers, and of any that may still start.
+func (h *hold) endAll(cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = cause
+	for _, q := range h.queues {
+		for _, d := range q.entries {
+			if d.job != nil {
+				d.job.end(cause)
+			}
+		}
+	}
+}
+
+// gone holds once all contexts were ended.
+func (h *hold) gone() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.ended != nil
 }
 
 func (h *hold) returned(d *delivery) {

@@ -1,12 +1,8 @@
 package smallage
 
 import (
-	"crypto/rand"
 	"database/sql/driver"
-	"encoding/binary"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/google/uuid"
 )
@@ -19,42 +15,11 @@ type JobID struct{ id uuid.UUID }
 // NewJobID returns a new time-ordered id (UUIDv7), for callers that bring the id of a job with the option ID.
 // It returns an error only where the system's random source fails.
 func NewJobID() (JobID, error) {
-	id, err := jobIDs.next(time.Now())
+	id, err := uuid.NewV7()
 	if err != nil {
 		return JobID{}, fmt.Errorf("smallage: make a job id: %w", err)
 	}
 	return JobID{id}, nil
-}
-
-var jobIDs idSource
-
-// idSource makes UUIDv7s, each later than the one before: 48 bits of milliseconds, 12 bits of the part of a millisecond,
-// and 62 random ones, which are drawn from the system for many ids at a time.
-type idSource struct {
-	mu     sync.Mutex
-	last   uint64 // milliseconds and their part
-	random [64 * 8]byte
-	unused []byte
-}
-
-func (s *idSource) next(now time.Time) (id uuid.UUID, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.unused) == 0 {
-		if _, err := rand.Read(s.random[:]); err != nil {
-			return id, err
-		}
-		s.unused = s.random[:]
-	}
-	const part = uint64(time.Millisecond)
-	ns := uint64(now.UnixNano())
-	s.last = max(s.last+1, ns/part<<12|ns%part<<12/part)
-	binary.BigEndian.PutUint64(id[:], s.last>>12<<16|0x7000|s.last&0xfff)
-	copy(id[8:], s.unused[:8])
-	id[8] = id[8]&0x3f | 0x80
-	clear(s.unused[:8])
-	s.unused = s.unused[8:]
-	return id, nil
 }
 
 // ParseJobID reads the canonical text form of a UUID, as String writes it. Anything else is an error that matches

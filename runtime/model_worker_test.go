@@ -116,7 +116,7 @@ func (m *modelWorker) leave(t *rapid.T, heed, settle bool) {
 	m.s.handBack(m.s.hold.closeUnstarted())
 	m.world.check(t)
 	if heed {
-		m.s.cancel(ErrShutdown)
+		m.s.hold.endAll(ErrShutdown)
 		for len(m.runs) > 0 {
 			m.finish(m.runs[0], errors.New("shutdown"))
 			m.world.check(t)
@@ -139,7 +139,6 @@ func (m *modelWorker) bury() {
 		<-r.back
 	}
 	m.runs = nil
-	m.s.cancel(nil)
 }
 
 // expire lets the lease of an entry run out, for Redis and for the worker that holds it.

@@ -55,7 +55,7 @@ func (s *session) process(d *delivery) {
 	if !s.confirmLease(d) || d.env.dedup != "" && !s.claim(d) {
 		return
 	}
-	if s.work.Err() != nil { // Redis was away until after the drain
+	if s.hold.gone() { // Redis was away until after the drain
 		s.handBack(map[*queueState][]*delivery{d.queue: {d}})
 		return
 	}
@@ -144,7 +144,7 @@ func callHandler(ctx context.Context, _ JobInfo) ([]byte, error) {
 
 // execute calls the handler and settles what came of it, also where the handler leaves by a panic or Goexit.
 func (s *session) execute(d *delivery, run call) {
-	job := &jobContext{parent: s.work, info: d.info(), run: run}
+	job := newJobContext(s.base, d.info(), run)
 	defer job.end(nil)
 	var ctx context.Context = job
 	if d.task.timeout > 0 {

@@ -25,8 +25,6 @@ type session struct {
 	handler  Handler // innermost call wrapped by the middleware
 
 	base      context.Context // Run's values without its end: for everything that a drain must still do
-	work      context.Context // parent of the handlers' contexts; cancelled with ErrShutdown after DrainTimeout
-	cancel    context.CancelCauseFunc
 	stopping  <-chan struct{} // Run's context ended
 	heartbeat time.Duration
 	runners   sync.WaitGroup
@@ -44,7 +42,6 @@ func newSession(w *Worker, ctx context.Context) *session {
 		block:     longestBlock,
 		outage:    &outageLog{log: w.log, what: "worker " + w.cfg.Name},
 	}
-	s.work, s.cancel = context.WithCancelCause(s.base)
 	s.hold = newHold(w)
 	s.endings = newEndings(s)
 	s.scripts = newCoalescer(s.base, w.rdb)
@@ -90,7 +87,7 @@ func (s *session) run(ctx context.Context) error {
 	point("leaving")
 	s.leave()
 	point("left")
-	s.cancel(ErrShutdown)
+	s.hold.endAll(ErrShutdown)
 	s.log.Info("smallage: worker stopped", "consumer", s.consumer)
 	return nil
 }
@@ -110,7 +107,7 @@ func (s *session) drain(readers *sync.WaitGroup) {
 	if waitFor(finished, s.cfg.DrainTimeout) {
 		return
 	}
-	s.cancel(ErrShutdown)
+	s.hold.endAll(ErrShutdown)
 	if waitFor(finished, giveUpAfter) {
 		return
 	}
