@@ -6,7 +6,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 SOAK_JOBS ?= 20000
 
-.PHONY: help test soak bench lint generate quickstart
+.PHONY: help test soak bench bench-short lint generate quickstart
 
 help: ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -17,8 +17,11 @@ test: ## set up, lint, and test against the embedded and a real server
 soak: ## the long form of the crash test; SOAK_JOBS=20000
 	SMALLAGE_SOAK=$(SOAK_JOBS) $(GO) test -count=1 -timeout 2h -v -run TestNoJobIsLostOrRepeated ./internal/crashtest
 
-bench: ## measure beside Redis itself and other queues
-	cd bench && $(GO) run .
+bench: ## measure beside Redis itself and other queues, and write bench/RESULTS.md
+	cd bench && $(GO) run . -out RESULTS.md
+
+bench-short: ## the same in under five minutes, without writing
+	cd bench && $(GO) run . -short
 
 lint: ## vet, gofumpt, staticcheck and generated files
 	@GO='$(GO)' GOFUMPT='$(GOFUMPT)' STATICCHECK='$(STATICCHECK)' ./.ci/lint

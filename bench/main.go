@@ -2,7 +2,8 @@
 // prints one table. Only ratios within one run count: the rounds of all contenders are interleaved, each measurement is
 // a process of its own, and the order changes from round to round.
 //
-//	bench [-short] [-rows regexp] [-who regexp] [-rounds n] [-out file]
+//	bench [-short] [-rows regexp] [-who regexp] [-rounds n] [-profile folder] [-appendfsync policy] [-out file]
+//	bench flame picture.svg profile...
 package main
 
 import (
@@ -22,9 +23,12 @@ import (
 
 func main() {
 	var err error
-	if len(os.Args) == 3 && os.Args[1] == "child" {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "child":
 		err = child(os.Args[2])
-	} else {
+	case len(os.Args) > 3 && os.Args[1] == "flame":
+		err = flame(os.Args[3:], os.Args[2])
+	default:
 		err = run()
 	}
 	if err != nil {

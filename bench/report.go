@@ -17,6 +17,7 @@ import (
 // report is the run as Markdown: what it ran on, goals, and one table per row.
 func (b *benchmark) report(ctx context.Context) string {
 	var out strings.Builder
+	out.WriteString("# Results\n\n")
 	b.header(ctx, &out)
 	b.goals(&out)
 	for _, r := range b.rows {
