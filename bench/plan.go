@@ -98,6 +98,10 @@ func plan(s size, brief bool) []row {
 			name: "latency at 1,000 jobs/s", about: "enqueue to handler", who: []string{"ideal", "rueidis", "asynq", "smallage"},
 			order: order{Scenario: "paced", Rate: 1000, Seconds: s.seconds, Concurrency: 50}, show: []column{p50, p99},
 		},
+		{
+			name: "idle latency, dedup", about: "enqueue to handler where each job has a dedup key, one at a time", who: []string{"smallage"},
+			order: order{Scenario: "latency", Jobs: s.samples, Concurrency: 10, Features: features{Dedup: true}}, show: []column{p50, p99},
+		},
 		waits(1, "ideal", "smallage", "asynq"),
 		waits(100, "smallage"),
 		waits(1000, "smallage"),

@@ -19,10 +19,13 @@ type coalescer struct {
 	done    sync.WaitGroup
 }
 
+// pendingCall is a call that found the coalescer busy.
 type pendingCall struct {
-	*scriptCall
-	answered chan struct{}
+	call     *scriptCall
+	answered chan struct{} // gets a token once the call has its reply or error
 }
+
+var pendingCalls = sync.Pool{New: func() any { return &pendingCall{answered: make(chan struct{}, 1)} }}
 
 // flushesAtOnce keeps a slow flush from holding up the next.
 const flushesAtOnce = 2
@@ -33,39 +36,56 @@ func newCoalescer(ctx context.Context, rdb redis.UniversalClient) *coalescer {
 
 // run sends one call and waits for its reply.
 func (c *coalescer) run(call *scriptCall) (any, error) {
-	p := &pendingCall{call, make(chan struct{})}
 	c.mu.Lock()
-	c.waiting = append(c.waiting, p)
-	if c.busy < flushesAtOnce {
+	if c.busy < flushesAtOnce && len(c.waiting) == 0 {
 		c.busy++
 		c.done.Add(1)
-		go c.flush()
+		c.mu.Unlock()
+		defer c.leave() // also where a hook of the application panics
+		runScripts(c.ctx, c.rdb, []*scriptCall{call})
+		return call.reply, call.err
 	}
+	p := pendingCalls.Get().(*pendingCall)
+	p.call = call
+	c.waiting = append(c.waiting, p)
 	c.mu.Unlock()
 	<-p.answered
+	p.call = nil
+	pendingCalls.Put(p)
 	return call.reply, call.err
 }
 
-func (c *coalescer) flush() {
-	defer c.done.Done()
-	for {
-		c.mu.Lock()
-		batch := c.waiting
-		c.waiting = nil
-		if len(batch) == 0 {
-			c.busy--
-			c.mu.Unlock()
-			return
-		}
-		c.mu.Unlock()
+// leave gives the place of one flush to what has come meanwhile. The caller goes its way: it works for no other.
+func (c *coalescer) leave() {
+	if batch := c.take(); batch != nil {
+		go c.flush(batch)
+	}
+}
+
+// take returns what goes next, or nil; then the place is free.
+func (c *coalescer) take() []*pendingCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.waiting
+	c.waiting = nil
+	if len(batch) == 0 {
+		c.busy--
+		c.done.Done()
+	}
+	return batch
+}
+
+func (c *coalescer) flush(batch []*pendingCall) {
+	for len(batch) > 0 {
 		calls := make([]*scriptCall, len(batch))
 		for i, p := range batch {
-			calls[i] = p.scriptCall
+			calls[i] = p.call
 		}
 		runScripts(c.ctx, c.rdb, calls)
 		for _, p := range batch {
-			close(p.answered)
+			p.answered <- struct{}{}
 		}
+		batch = c.take()
 	}
 }
 

@@ -49,16 +49,22 @@ func (k *keyspace) notice(id JobID) string { return k.ns + ":{r:" + id.String() 
 
 // dedup escapes the key so that no two keys meet and none ends the hash tag early.
 func (k *keyspace) dedup(key string) string {
+	plain := true
+	for i := range len(key) {
+		plain = plain && plainInKey(key[i])
+	}
+	if plain {
+		return k.ns + ":{d:" + key + "}"
+	}
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
 	b.Grow(len(k.ns) + len(key) + 8)
 	b.WriteString(k.ns)
 	b.WriteString(":{d:")
 	for i := range len(key) {
-		switch c := key[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':', c == '/', c == '@':
+		if c := key[i]; plainInKey(c) {
 			b.WriteByte(c)
-		default:
+		} else {
 			b.WriteByte('%')
 			b.WriteByte(hex[c>>4])
 			b.WriteByte(hex[c&15])
@@ -66,4 +72,13 @@ func (k *keyspace) dedup(key string) string {
 	}
 	b.WriteByte('}')
 	return b.String()
+}
+
+// plainInKey holds for bytes that stand for themselves in the key of a dedup key.
+func plainInKey(c byte) bool {
+	switch {
+	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':', c == '/', c == '@':
+		return true
+	}
+	return false
 }
