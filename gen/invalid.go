@@ -12,13 +12,16 @@ func invalidPart(t types.Type, deep bool) string {
 	return w.find(t, 0)
 }
 
+// maxTypes ends the walk through types that expand without end in more than one place, which depth alone does not.
+const maxTypes = 10_000
+
 type invalidWalk struct {
 	seen map[types.Type]bool
 	deep bool
 }
 
 func (w *invalidWalk) find(t types.Type, depth int) string {
-	if w.seen[t] || depth > maxDepth {
+	if w.seen[t] || depth > maxDepth || len(w.seen) > maxTypes {
 		return ""
 	}
 	w.seen[t] = true
