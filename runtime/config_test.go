@@ -118,6 +118,13 @@ func TestALaterOptionOfAKindWins(t *testing.T) {
 	args, err := smallage.DecodeArgs[textArgs](job)
 	require.NoError(t, err)
 	require.Equal(t, "x", args.Text)
+
+	type otherArgs struct {
+		Number int `json:"number"`
+	}
+	_, err = smallage.DecodeArgs[otherArgs](job)
+	require.ErrorIs(t, err, smallage.ErrInvalid)
+	require.ErrorContains(t, err, `argument "number" is missing`)
 }
 
 func TestEnqueueRefusesNilAndOversized(t *testing.T) {

@@ -77,7 +77,7 @@ func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 // readGroup is the blocking read. While entries keep coming it brings the cancel marks along, so that a job which was
 // cancelled while it waited is not started; an idle queue's marks come with the tick.
 func (s *session) readGroup(q *queueState, room int, busy bool) ([]entry, error) {
-	block := s.block
+	block := s.unblock.blockFor(s.block)
 	if s.hold.probe(q) {
 		block = -1
 	}

@@ -62,6 +62,7 @@ func (s *session) run(ctx context.Context) error {
 		for _, q := range s.hold.queues {
 			q.strayed.Store(-1) // this client sends again by itself, and so hides lost replies
 		}
+		s.unblock.known.Store(true) // its connections cannot be told apart, so its reads are not unblocked
 	}
 	s.log.Info("smallage: worker starts", "consumer", s.consumer, "queues", s.queues, "concurrency", s.cfg.Concurrency)
 

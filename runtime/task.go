@@ -6,6 +6,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -88,10 +89,12 @@ func replacedText(encoded []byte) bool {
 	}
 }
 
-// DecodeArgs reads the arguments of a collected job back into the task's argument struct, as the worker would.
+// DecodeArgs reads the arguments of a collected job back into the task's argument struct, as the worker would. A job of
+// another task, whose arguments have other names or types, is an error that matches ErrInvalid.
 func DecodeArgs[A any](job Job) (A, error) {
 	var args A
-	if err := json.Unmarshal(job.Args, &args); err != nil {
+	shape := newArgsShape(reflect.TypeFor[A](), nil)
+	if err := shape.decode(job.Args, &args); err != nil {
 		return args, fmt.Errorf("%w arguments of task %s: %w", ErrInvalid, job.Task, err)
 	}
 	return args, nil
