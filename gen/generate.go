@@ -57,8 +57,8 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 		return nil, err
 	}
 	out.Loading, out.Making = loaded.Sub(start), time.Since(loaded)
-	if len(out.Tasks)+len(out.Diagnostics)+len(out.Remove) == 0 {
-		return nil, fmt.Errorf("%w in %s; put //smallage:task into the doc comment of a function", ErrNoTask, strings.Join(o.Patterns, " "))
+	if len(out.Tasks)+len(out.Diagnostics)+len(out.Remove)+len(out.Files) == 0 {
+		return nil, fmt.Errorf("%w in %s; put //smallage:task into the doc comment of a function, or name the packages that have some, such as ./... for all below", ErrNoTask, strings.Join(o.Patterns, " "))
 	}
 	return out, nil
 }
@@ -107,8 +107,7 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 	if err := render(files, out); err != nil {
 		return nil, err
 	}
-	out.Remove = orphans(o, sources, out.Files)
-	return out, nil
+	return out, settleOrphans(o, orphans(o, sources, out.Files), out)
 }
 
 // checkTasks turns what was found in a package into tasks, and reports what cannot be.

@@ -23,6 +23,9 @@ type Options struct {
 	Patterns []string // packages, as the go command names them; "." where empty
 	Tags     []string // build tags, in addition to those of GOFLAGS
 	Env      []string // os.Environ() where nil
+
+	GoGenerate bool // run by go generate, which is still to read files that it has listed
+	Check      bool // nothing will be written
 }
 
 const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |

@@ -48,7 +48,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, fmt.Errorf("find the current folder: %w", err))
 	}
-	out, err := gen.Generate(ctx, gen.Options{Dir: dir, Patterns: patterns, Tags: splitTags(f.tags)})
+	out, err := gen.Generate(ctx, gen.Options{
+		Dir: dir, Patterns: patterns, Tags: splitTags(f.tags), GoGenerate: os.Getenv("GOFILE") != "", Check: f.check,
+	})
 	if err != nil {
 		return fail(stderr, err)
 	}
