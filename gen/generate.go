@@ -141,7 +141,13 @@ func (s *source) plan(out *Output, r *reporter) []*templates.File {
 			usable = append(usable, t)
 		}
 	}
-	if !s.usable || len(usable) == 0 || len(usable) < len(s.tasks) {
+	if !s.usable || len(usable) == 0 {
+		return nil
+	}
+	if all := s.tasks; len(usable) < len(all) { // nothing will be written, but all that is wrong is to come at once
+		s.tasks = usable
+		s.settleDependencies(r)
+		s.tasks = all
 		return nil
 	}
 	slices.SortFunc(s.tasks, func(a, b *task) int { return cmp.Compare(a.Prefix, b.Prefix) })
