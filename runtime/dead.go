@@ -25,7 +25,8 @@ type DeadLetters struct {
 // Dead returns the client's view of the dead letter queues.
 func (c *Client) Dead() *DeadLetters { return &DeadLetters{c.rdb, c.keys} }
 
-// ErrNotDead is returned where a job is in no dead letter queue: it never was, was replayed or deleted.
+// ErrNotDead is returned where a job is in no dead letter queue: it never was, was replayed or deleted, or has failed
+// only just now: its outcome is written some milliseconds before it is buried.
 var ErrNotDead = errors.New("smallage: no such dead job")
 
 // DeadJob is a job in a dead letter queue.
