@@ -105,32 +105,49 @@ func TestTenRollingDeploysCostNoJobAnAttemptOrADelivery(t *testing.T) {
 
 func TestAFrozenWorkerThatThawsAndEndsItsJobTakesNothingFromTheOneThatRunsIt(t *testing.T) {
 	t.Parallel()
-	for name, task := range map[string]*smallage.Task[crashtest.Args]{
-		"fails its last attempt": crashtest.StubbornLast, "fails with attempts left": crashtest.StubbornRetry, "succeeds": crashtest.StubbornOK,
+	for _, c := range []struct {
+		name string
+		task *smallage.Task[crashtest.Args]
+		step string // where it is frozen; empty: in its handler
+	}{
+		{"fails its last attempt", crashtest.StubbornLast, ""},
+		{"fails with attempts left", crashtest.StubbornRetry, ""},
+		{"succeeds", crashtest.StubbornOK, ""},
+		{"has failed its last attempt", crashtest.StubbornLast, "before-verdict"},
+		{"has failed with attempts left", crashtest.StubbornRetry, "before-retry"},
+		{"has succeeded", crashtest.StubbornOK, "before-ack"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, redistest.Shared(t))
 			ctx := context.Background()
-			s.enqueue(crashtest.Spec{Task: task, Nap: 1500 * time.Millisecond, Key: "stubborn", Asked: true})
+			s.enqueue(crashtest.Spec{Task: c.task, Nap: 1500 * time.Millisecond, Key: keyOf(c.step), Asked: true})
 			recorded := func(what string, n int) {
 				t.Helper()
 				require.Eventually(t, func() bool { return len(s.records(what)) == n }, 20*time.Second, 5*time.Millisecond, "%d %s", n, what)
 			}
-			frozen := s.worker()
-			recorded(crashtest.Started, 1)
-			frozen.Freeze()
+			var frozen *crashtest.Worker
+			if c.step == "" {
+				frozen = s.worker()
+				recorded(crashtest.Started, 1)
+				frozen.Freeze()
+			} else {
+				frozen = s.worker("SMALLAGE_POINT=" + c.step + ":1:pause")
+				require.Eventually(t, frozen.IsStopped, 20*time.Second, 5*time.Millisecond)
+			}
 			require.NoError(t, s.witness.Frozen(frozen.PID))
 			other := s.worker()
 			recorded(crashtest.Started, 2)
 			frozen.Thaw()
 			ends, effects, state := crashtest.Failed, 0, "claimed:"
-			if task == crashtest.StubbornOK {
+			if c.task == crashtest.StubbornOK {
 				ends, effects, state = crashtest.Effect, 1, "done:" // which is true
 			}
 			recorded(ends, 1)
 			recorded(string(smallage.EventLeaseLost), 1)
-			require.Eventually(t, func() bool { return s.rdb.Get(ctx, s.ns+":{d:stubborn}").Val() == state+s.jobID() }, 10*time.Second, 5*time.Millisecond)
+			if key := keyOf(c.step); key != "" {
+				require.Eventually(t, func() bool { return s.rdb.Get(ctx, s.ns+":{d:"+key+"}").Val() == state+s.jobID() }, 10*time.Second, 5*time.Millisecond)
+			}
 			require.Len(t, s.records(crashtest.Effect), effects, "the other one still runs it")
 			require.EqualValues(t, 0, s.rdb.Exists(ctx, s.key("dead"), s.key("delayed"), s.key("verdict")).Val(), "the late ending moves nothing")
 			pending, err := s.rdb.XPendingExt(ctx, &redis.XPendingExtArgs{Stream: s.key("stream"), Group: "workers", Start: "-", End: "+", Count: 10}).Result()
@@ -146,6 +163,14 @@ func TestAFrozenWorkerThatThawsAndEndsItsJobTakesNothingFromTheOneThatRunsIt(t *
 			other.Stop()
 		})
 	}
+}
+
+// keyOf leaves out the key where the ending would mark it done before it is frozen: the other worker would not run it.
+func keyOf(step string) string {
+	if step == "before-ack" {
+		return ""
+	}
+	return "stubborn"
 }
 
 // jobID is the only job's.
