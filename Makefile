@@ -14,8 +14,8 @@ help: ## show the targets
 test: ## set up, lint, and test against the embedded and a real server
 	@GO='$(GO)' GOFUMPT='$(GOFUMPT)' STATICCHECK='$(STATICCHECK)' ./.ci/test
 
-soak: ## the long form of the crash test; SOAK_JOBS=20000
-	SMALLAGE_SOAK=$(SOAK_JOBS) $(GO) test -count=1 -timeout 2h -v -run TestNoJobIsLostOrRepeated ./internal/crashtest
+soak: ## the long forms of the crash and restart tests; SOAK_JOBS=20000
+	SMALLAGE_SOAK=$(SOAK_JOBS) $(GO) test -count=1 -timeout 2h -v -run 'NoJobIsLost|RestartsOf' ./internal/crashtest
 
 bench: ## measure beside Redis itself and other queues, and write bench/RESULTS.md
 	cd bench && $(GO) run . -out RESULTS.md
