@@ -134,8 +134,10 @@ func (w *jsonWalk) mapKey(key types.Type, place string) string {
 	switch {
 	case isString && reads:
 		return w.problem(place, key, "is written as the string that it is, but read by UnmarshalText; use string")
-	case isString, writes && reads, isInteger && !writes && !reads:
+	case isString, isInteger && !writes && !reads:
 		return ""
+	case writes && reads:
+		return w.lossyMethods(key, place, "MarshalText", "UnmarshalText")
 	case writes:
 		return w.problem(place, key, "has MarshalText but no UnmarshalText; add it, or use a string or an integer")
 	case reads:
@@ -203,21 +205,29 @@ func (w *jsonWalk) ownEncoding(t types.Type, place string, addressable bool) (pr
 	default:
 		return w.problem(place, t, "has MarshalText but no UnmarshalText; add it, so that what is written can be read"), true
 	}
-	for _, name := range []string{marshal, unmarshal} {
-		if from := throughPointer(t, name, w.local); from != "" {
-			return w.problem(place, t, "has the %s of the embedded pointer %s, which panics where that is nil; embed the value, or give the field a name", name, from), true
-		}
-		if from := promotedFrom(t, name, w.local); from != "" {
-			return w.problem(place, t, "has the %s of the embedded %s, which leaves the other fields out; give the type its own, or the field a name", name, from), true
-		}
-	}
-	if hasValueReceiver(t, unmarshal, w.local) {
-		return w.problem(place, t, "has an %s with a value receiver, so that what it reads is lost; give it a pointer receiver", unmarshal), true
+	if problem := w.lossyMethods(t, place, marshal, unmarshal); problem != "" {
+		return problem, true
 	}
 	if isNamed(t, "math/big", "Float") {
 		return w.problem(place, t, "is read back with 64 bits of precision at most; pass its Text as a string"), true
 	}
 	return "", true
+}
+
+// lossyMethods returns how a type's own encoding loses something or panics, or "".
+func (w *jsonWalk) lossyMethods(t types.Type, place, marshal, unmarshal string) string {
+	for _, name := range []string{marshal, unmarshal} {
+		if from := throughPointer(t, name, w.local); from != "" {
+			return w.problem(place, t, "has the %s of the embedded %s, which panics where that is nil; embed the value, or give the field a name", name, from)
+		}
+		if from := promotedFrom(t, name, w.local); from != "" {
+			return w.problem(place, t, "has the %s of the embedded %s, which leaves the other fields out; give the type its own, or the field a name", name, from)
+		}
+	}
+	if hasValueReceiver(t, unmarshal, w.local) {
+		return w.problem(place, t, "has an %s with a value receiver, so that what it reads is lost; give it a pointer receiver", unmarshal)
+	}
+	return ""
 }
 
 // hasValueReceiver holds for a method that cannot change its receiver.

@@ -71,48 +71,48 @@ func embeds(t types.Type, seen map[types.Type]bool, depth int) bool {
 	return false
 }
 
-// promotedFrom returns the embedded field that a method comes from, where the struct has other fields, which the method
-// cannot know of.
+// promotedFrom returns the embedded field that a method comes from, where the struct has other fields on the way there,
+// which the method cannot know of.
 func promotedFrom(t types.Type, name string, local *types.Package) string {
-	fields, ok := t.Underlying().(*types.Struct)
-	if !ok || fields.NumFields() < 2 {
-		return ""
-	}
-	_, path, _ := types.LookupFieldOrMethod(t, true, local, name)
-	if len(path) < 2 {
-		return ""
-	}
-	others := 0
-	for i := range fields.NumFields() {
-		if i != path[0] && !empty(fields.Field(i).Type()) {
-			others++
+	for fields, at := range promotion(t, name, local) {
+		for i := range fields.NumFields() {
+			if i != at && !empty(fields.Field(i).Type()) {
+				return fields.Field(at).Name()
+			}
 		}
-	}
-	if others == 0 {
-		return ""
-	}
-	return fields.Field(path[0]).Name()
-}
-
-// throughPointer returns the embedded pointer that a method comes from, or "".
-func throughPointer(t types.Type, name string, local *types.Package) string {
-	fields, ok := t.Underlying().(*types.Struct)
-	if !ok {
-		return ""
-	}
-	_, path, _ := types.LookupFieldOrMethod(t, true, local, name)
-	for len(path) > 1 {
-		field := fields.Field(path[0])
-		inner := types.Unalias(field.Type())
-		if _, isPointer := inner.(*types.Pointer); isPointer {
-			return field.Name()
-		}
-		if fields, ok = inner.Underlying().(*types.Struct); !ok {
-			return ""
-		}
-		path = path[1:]
 	}
 	return ""
+}
+
+// throughPointer returns what a promoted method panics on where it is nil: "pointer P" or "interface I", or "".
+func throughPointer(t types.Type, name string, local *types.Package) string {
+	for fields, at := range promotion(t, name, local) {
+		field := fields.Field(at)
+		if _, isPointer := types.Unalias(field.Type()).(*types.Pointer); isPointer {
+			return "pointer " + field.Name()
+		}
+		if types.IsInterface(field.Type()) {
+			return "interface " + field.Name()
+		}
+	}
+	return ""
+}
+
+// promotion yields each struct on the way to a promoted method, with the embedded field that leads on.
+func promotion(t types.Type, name string, local *types.Package) func(yield func(*types.Struct, int) bool) {
+	return func(yield func(*types.Struct, int) bool) {
+		_, path, _ := types.LookupFieldOrMethod(t, true, local, name)
+		for ; len(path) > 1; path = path[1:] {
+			if pointer, isPointer := types.Unalias(t).(*types.Pointer); isPointer {
+				t = pointer.Elem()
+			}
+			fields, ok := t.Underlying().(*types.Struct)
+			if !ok || !yield(fields, path[0]) {
+				return
+			}
+			t = fields.Field(path[0]).Type()
+		}
+	}
 }
 
 // empty holds for types without data.

@@ -87,11 +87,14 @@ func classifyResult(t types.Type, local *types.Package) (templates.Result, strin
 	}
 	for _, method := range []string{"MarshalBinary", "UnmarshalBinary"} {
 		if from := throughPointer(target, method, local); from != "" {
-			return templates.Result{}, "whose " + method + " comes from the embedded pointer " + from + " and panics where that is nil; give the type its own"
+			return templates.Result{}, "whose " + method + " comes from the embedded " + from + " and panics where that is nil; give the type its own"
 		}
 		if from := promotedFrom(target, method, local); from != "" {
 			return templates.Result{}, "whose " + method + " comes from the embedded " + from + " and leaves the other fields out; give the type its own"
 		}
+	}
+	if hasValueReceiver(target, "UnmarshalBinary", local) {
+		return templates.Result{}, "whose UnmarshalBinary has a value receiver, so that what it reads is lost; give it a pointer receiver"
 	}
 	return templates.Result{Kind: kind, Type: target}, ""
 }

@@ -202,7 +202,7 @@ func fieldNames(s *types.Struct) []string {
 func hasKeyText(t types.Type) bool {
 	if implements(t, textMarshaler) {
 		_, isPointer := t.Underlying().(*types.Pointer)
-		return !isPointer && !types.IsInterface(t) && promotedFrom(t, "MarshalText", nil) == ""
+		return !isPointer && !types.IsInterface(t) && promotedFrom(t, "MarshalText", nil) == "" && throughPointer(t, "MarshalText", nil) == ""
 	}
 	basic, ok := t.Underlying().(*types.Basic)
 	return ok && basic.Info()&(types.IsString|types.IsInteger|types.IsBoolean) != 0
