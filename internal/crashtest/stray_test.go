@@ -67,18 +67,30 @@ func TestReadsWhoseRepliesAreLostDelayTheirJobsAndCostNoDelivery(t *testing.T) {
 
 func TestAClaimThatComesLateForAJobThatHasEndedIsGivenUp(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, redistest.Shared(t))
+	s := newScene(t, redistest.Start(t))
 	ctx := context.Background()
+	require.NoError(t, s.rdb.ConfigSet(ctx, "notify-keyspace-events", "K$g").Err())
+	key := s.ns + ":{d:dead}"
 	s.enqueue(crashtest.Spec{Task: crashtest.FailAlways, Key: "dead", Asked: true})
 	late := s.worker("SMALLAGE_POINT=claiming:1:pause")
 	require.Eventually(t, late.IsStopped, 30*time.Second, 10*time.Millisecond)
 	other := s.worker()
 	s.settle(30 * time.Second)
-	require.EqualValues(t, 0, s.rdb.Exists(ctx, s.ns+":{d:dead}").Val())
+	require.EqualValues(t, 0, s.rdb.Exists(ctx, key).Val())
+	claims := s.rdb.Subscribe(ctx, "__keyspace@0__:"+key)
+	t.Cleanup(func() { _ = claims.Close() })
+	_, err := claims.Receive(ctx)
+	require.NoError(t, err)
 	late.Thaw()
 	require.Eventually(t, func() bool { return len(s.records(string(smallage.EventLeaseLost))) == 1 }, 20*time.Second, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return s.rdb.Exists(ctx, s.ns+":{d:dead}").Val() == 0 }, 10*time.Second, 10*time.Millisecond,
-		"the key is held for a job that is dead")
+	within, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for event := ""; event != "del"; { // it claims the key, and lets go of it
+		m, err := claims.ReceiveMessage(within)
+		require.NoError(t, err, "the key is held for a job that is dead")
+		event = m.Payload
+	}
+	require.EqualValues(t, 0, s.rdb.Exists(ctx, key).Val())
 	s.enqueue(crashtest.Spec{Task: crashtest.Value, Key: "dead", Asked: true})
 	jobs := s.load.Jobs()
 	require.True(t, jobs[len(jobs)-1].Outcome.OK(), "another job may have the key")
