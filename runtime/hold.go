@@ -1,7 +1,6 @@
 package smallage
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,51 +131,6 @@ func (h *hold) room(q *queueState) int {
 	return max(0, room)
 }
 
-// maySuspect reserves the one place for a suspect, where a runner is free to start it at once.
-func (h *hold) maySuspect() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed || h.suspects > 0 || h.waiting == 0 {
-		return false
-	}
-	h.suspects++
-	return true
-}
-
-// soughtSuspect is called after every tick. It lets the kept runner go on, whether the tick brought a suspect or not.
-// Where some are left in Redis the next runner that comes free is kept for one: where there is always other work, none
-// would ever be free to start it at once.
-func (h *hold) soughtSuspect(q *queueState, left bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.wanted == q {
-		h.wanted = nil
-		h.ready.Broadcast()
-	}
-	if left && h.wanted == nil && !h.closed && h.suspects == 0 && h.waiting == 0 {
-		h.wanted = q
-	}
-}
-
-// awaitSuspect is the kept runner's wait for the tick that it asks for.
-func (h *hold) awaitSuspect() {
-	h.keeping = true
-	h.waiting++
-	h.wanted.tickSoon()
-	for h.wanted != nil && !h.closed {
-		h.ready.Wait()
-	}
-	h.waiting--
-	h.keeping = false
-}
-
-// noSuspect gives the reservation back; a suspect that was taken counts by itself.
-func (h *hold) noSuspect() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.suspects--
-}
-
 // add takes entries into the hold in exchange for a reservation, and returns those that it did not know.
 func (h *hold) add(q *queueState, list []*delivery, reserved int) []*delivery {
 	h.mu.Lock()
@@ -202,98 +156,6 @@ func (h *hold) add(q *queueState, list []*delivery, reserved int) []*delivery {
 		h.wake()
 	}
 	return fresh
-}
-
-// wake lets one runner look for a job, who wakes the next where there is more than one: where jobs are short, a few
-// runners work off what many would only quarrel for. A kept runner would lose what it is told, so that then all are.
-func (h *hold) wake() {
-	switch {
-	case h.waiting == 0:
-	case h.keeping:
-		h.ready.Broadcast()
-	default:
-		h.ready.Signal()
-	}
-}
-
-// next waits for a job to start; nil once the hold is closed.
-func (h *hold) next() *delivery {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for !h.closed {
-		if h.wanted != nil && !h.keeping {
-			h.awaitSuspect()
-			continue
-		}
-		if q := h.pick(); q != nil {
-			d := q.pending[0]
-			q.pending[0] = nil
-			q.pending = q.pending[1:]
-			if 2*len(q.pending) <= h.slots+1 {
-				h.tell(q) // its reader may fetch more
-			}
-			if h.waiting > 0 && h.anyPending() {
-				h.wake()
-			}
-			return d
-		}
-		h.waiting++
-		h.ready.Wait()
-		h.waiting--
-	}
-	return nil
-}
-
-func (h *hold) anyPending() bool {
-	for _, q := range h.queues {
-		if len(q.pending) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// pick chooses the queue whose job starts next: a suspect first, then by order or by smooth weighted round robin.
-func (h *hold) pick() *queueState {
-	for _, q := range h.queues {
-		if len(q.pending) > 0 && q.pending[0].suspect() {
-			return q
-		}
-	}
-	if h.strict {
-		return h.pickHeaviest()
-	}
-	var best *queueState
-	total := 0
-	for _, q := range h.queues {
-		if len(q.pending) == 0 {
-			continue
-		}
-		q.credit += q.weight
-		total += q.weight
-		if best == nil || q.credit > best.credit {
-			best = q
-		}
-	}
-	if best != nil {
-		best.credit -= total
-	}
-	return best
-}
-
-// pickHeaviest lets no job start while a heavier queue is known to have more and a read of it is under way: such reads
-// do not block.
-func (h *hold) pickHeaviest() *queueState {
-	least := 0
-	for _, q := range h.queues { // heaviest first
-		if len(q.pending) > 0 && q.weight >= least {
-			return q
-		}
-		if !q.dry && q.reserved > 0 {
-			least = max(least, q.weight)
-		}
-	}
-	return nil
 }
 
 // drop takes ended or lost entries out of the hold.
@@ -348,133 +210,6 @@ func (h *hold) tell(q *queueState) {
 	}
 }
 
-// lose marks an entry that this worker no longer holds; an unstarted one is dropped, a running one's context is cancelled.
-func (h *hold) lose(q *queueState, entry string) *delivery {
-	h.mu.Lock()
-	d := q.entries[entry]
-	if d == nil || d.ending.Load() || d.lost.Swap(true) {
-		h.mu.Unlock()
-		return nil
-	}
-	unstarted := false
-	for i, p := range q.pending {
-		if p == d {
-			q.pending = append(q.pending[:i:i], q.pending[i+1:]...)
-			unstarted = true
-			break
-		}
-	}
-	if d.job != nil {
-		d.job.end(ErrLeaseLost)
-	}
-	h.mu.Unlock()
-	if unstarted {
-		h.drop(d)
-	}
-	return d
-}
-
-// started gives the hold the means to cancel a running handler.
-func (h *hold) started(d *delivery, ctx context.Context, job *jobContext) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	d.ctx, d.job = ctx, job
-	if h.ended != nil {
-		job.end(h.ended)
-	}
-	if d.lost.Load() {
-		job.end(ErrLeaseLost)
-	}
-}
-
-// endAll ends the contexts of all running handlers, and of any that may still start.
-func (h *hold) endAll(cause error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.ended = cause
-	for _, q := range h.queues {
-		for _, d := range q.entries {
-			if d.job != nil {
-				d.job.end(cause)
-			}
-		}
-	}
-}
-
-// gone holds once all contexts were ended.
-func (h *hold) gone() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.ended != nil
-}
-
-func (h *hold) returned(d *delivery) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	d.ctx, d.job = nil, nil
-}
-
-// stuck lists running jobs that go on although their context has ended, each once.
-func (h *hold) stuck() []*delivery {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var list []*delivery
-	for _, q := range h.queues {
-		for _, d := range q.entries {
-			if d.ctx == nil || d.ctx.Err() == nil || d.stuck {
-				continue
-			}
-			if !d.overdue { // it may be about to return
-				d.overdue = true
-				continue
-			}
-			d.stuck = true
-			list = append(list, d)
-		}
-	}
-	return list
-}
-
-// noteCancelled cancels a job of q that runs, and remembers one that may still come up.
-func (h *hold) noteCancelled(q *queueState, id JobID, score string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	q.newestMark = score
-	now := time.Now()
-	if len(q.marked) > 1000 {
-		for known, until := range q.marked {
-			if until.Before(now) {
-				delete(q.marked, known)
-			}
-		}
-	}
-	q.marked[id] = now.Add(cancelMarkTTL)
-	for _, d := range q.entries {
-		if d.env.id == id && d.job != nil {
-			d.job.end(ErrCancelled)
-		}
-	}
-}
-
-func (h *hold) newestMark(q *queueState) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return q.newestMark
-}
-
-func (h *hold) maybeCancelled(d *delivery) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, marked := d.queue.marked[d.env.id]
-	return marked
-}
-
-func (h *hold) notCancelled(d *delivery) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(d.queue.marked, d.env.id)
-}
-
 // inHand lists a queue's entries.
 func (h *hold) inHand(q *queueState) []*delivery {
 	h.mu.Lock()
@@ -499,20 +234,4 @@ func (h *hold) closeUnstarted() map[*queueState][]*delivery {
 		}
 	}
 	return unstarted
-}
-
-// abandon marks what still runs: whatever those handlers return is ignored.
-func (h *hold) abandon() []*delivery {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var running []*delivery
-	for _, q := range h.queues {
-		for _, d := range q.entries {
-			if d.job != nil {
-				d.dropped.Store(true)
-				running = append(running, d)
-			}
-		}
-	}
-	return running
 }

@@ -136,10 +136,5 @@ func (p *pauser) reset() { p.last = 0 }
 // wait pauses unless ctx ends.
 func (p *pauser) wait(ctx context.Context) {
 	p.last = backoff(max(2*p.last, 50*time.Millisecond), 2*time.Second, 1)
-	timer := time.NewTimer(p.last)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	sleep(ctx, p.last)
 }
