@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"go/types"
 	"reflect"
-	"slices"
-	"strings"
-	"unicode"
 )
 
 // jsonField is a field as encoding/json finds it in a struct, embedded structs included.
@@ -47,6 +44,7 @@ const mostFields = 5000
 type jsonFields struct {
 	walk   *jsonWalk
 	inside map[types.Type]bool // the structs that the walk is in, from the outermost
+	looked int                 // fields and structs looked at
 	list   []jsonField
 }
 
@@ -54,7 +52,7 @@ func (c *jsonFields) add(t types.Type, s *types.Struct, owner string, addressabl
 	if c.inside[t] {
 		return fmt.Sprintf("%s is embedded in itself, and JSON leaves the inner one out; give the field a name", c.walk.text(t))
 	}
-	if len(c.list) > mostFields {
+	if c.looked += s.NumFields() + 1; c.looked > mostFields {
 		return fmt.Sprintf("%s has more than %d fields with those that it embeds; use a smaller type", owner, mostFields)
 	}
 	c.inside[t] = true
@@ -95,7 +93,16 @@ func (c *jsonFields) field(f *types.Var, structTag, owner string, addressable bo
 		return w.problem(place, typ, "is an embedded pointer to an unexported struct, which JSON cannot fill; embed the struct itself, or export its type")
 	}
 	if f.Embedded() && name == "" && isStruct {
-		return c.add(inner, nested, w.structName(inner), addressable || pointed, depth+1)
+		problem := c.add(inner, nested, w.structName(inner), addressable || pointed, depth+1)
+		if problem == "" && pointed && !writesAlways(nested) {
+			return w.problem(place, typ, "is an embedded pointer, which arrives as nil where nothing that it points to is written; embed the struct itself, or give the field a name")
+		}
+		return problem
+	}
+	if f.Embedded() && !f.Exported() {
+		if enc, _ := encodings(inner, addressable); enc != plain {
+			return w.problem(place, typ, "is an unexported embedded field with a name in JSON and an encoding of its own, on which encoding/json panics; give it an exported name of its own")
+		}
 	}
 	if problem := w.options(typ, inner, place, options); problem != "" {
 		return problem
@@ -105,36 +112,6 @@ func (c *jsonFields) field(f *types.Var, structTag, owner string, addressable bo
 	}
 	c.list = append(c.list, jsonField{name, place})
 	return w.value(typ, place, addressable, depth)
-}
-
-// options checks what the json tag asks for.
-func (w *jsonWalk) options(typ, inner types.Type, place string, options []string) string {
-	writes, reads := encodings(inner, true)
-	own := writes != plain || reads != plain
-	if slices.Contains(options, "omitempty") && !own {
-		switch typ.Underlying().(type) {
-		case *types.Slice, *types.Map:
-			return w.problem(place, typ, "is left out by omitempty where it is empty, and arrives as nil; write omitzero, which leaves out only nil")
-		}
-	}
-	if slices.Contains(options, "string") && own {
-		return w.problem(place, typ, "has the tag option string, which does not go with an encoding of its own; remove the option")
-	}
-	return ""
-}
-
-// splitTag reads a json tag as encoding/json does: a name that is not valid there counts as none.
-func splitTag(tag string) (name string, options []string) {
-	name, rest, _ := strings.Cut(tag, ",")
-	if rest != "" {
-		options = strings.Split(rest, ",")
-	}
-	for _, r := range name {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) {
-			return "", options
-		}
-	}
-	return name, options
 }
 
 // lockName returns the name of a type that is a lock: it has Lock and Unlock with pointer receivers, or is of package

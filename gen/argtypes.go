@@ -86,8 +86,11 @@ func (w *jsonWalk) value(t types.Type, place string, addressable bool, depth int
 	case *types.Signature:
 		return w.problem(place, t, "is a function, which JSON cannot carry; pass data that selects it, or inject it")
 	case *types.Pointer:
+		if pointsToItself(t) {
+			return w.problem(place, t, "is a pointer to nothing but itself; use a type that holds a value")
+		}
 		if w.writesNull(u.Elem()) {
-			return w.problem(place, t, "may be nil itself or point to nil, and JSON writes null for both; use %s", w.text(u.Elem()))
+			return w.problem(place, t, "may be nil itself or point to what is written as null, and JSON does not tell the two apart; use %s", w.text(u.Elem()))
 		}
 		return w.value(u.Elem(), place, true, depth)
 	case *types.Slice:
@@ -107,7 +110,7 @@ func (w *jsonWalk) value(t types.Type, place string, addressable bool, depth int
 
 // writesNull holds for types whose nil value JSON writes as null.
 func (w *jsonWalk) writesNull(t types.Type) bool {
-	if isNamed(t, "encoding/json", "RawMessage") {
+	if isNamed(t, "encoding/json", "RawMessage") || isNamed(t, "github.com/google/uuid", "NullUUID") {
 		return true
 	}
 	switch types.Unalias(t).Underlying().(type) {
@@ -116,6 +119,22 @@ func (w *jsonWalk) writesNull(t types.Type) bool {
 		return enc == plain
 	}
 	return false
+}
+
+// pointsToItself holds for type P *P and its like, which ends at no value.
+func pointsToItself(t types.Type) bool {
+	for seen := map[types.Type]bool{}; ; {
+		t = types.Unalias(t)
+		pointer, ok := t.Underlying().(*types.Pointer)
+		if !ok || len(seen) > maxDepth {
+			return false
+		}
+		if seen[t] {
+			return true
+		}
+		seen[t] = true
+		t = pointer.Elem()
+	}
 }
 
 // mapKey checks a map's key, which JSON writes as text.
@@ -136,6 +155,8 @@ func (w *jsonWalk) mapKey(key types.Type, place string) string {
 		return w.problem(place, key, "is written as the string that it is, but read by UnmarshalText; use string")
 	case isString, isInteger && !writes && !reads:
 		return ""
+	case writes && reads && methodOf(key, "MarshalText", "time", "Time"):
+		return w.problem(place, key, "tells apart instants whose text is one (the monotonic clock, the location), so that entries could be lost; use int64 with UnixNano, or the text")
 	case writes && reads:
 		return w.lossyMethods(key, place, "MarshalText", "UnmarshalText")
 	case writes:

@@ -13,6 +13,7 @@ var (
 	textUnmarshaler   = unmarshaler("UnmarshalText")
 	binaryMarshaler   = marshaler("MarshalBinary")
 	binaryUnmarshaler = unmarshaler("UnmarshalBinary")
+	zeroer            = newInterface(method("IsZero", nil, []*types.Var{variable(types.Typ[types.Bool])}))
 	locker            = newInterface(method("Lock", nil, nil), method("Unlock", nil, nil))
 )
 
@@ -82,6 +83,17 @@ func promotedFrom(t types.Type, name string, local *types.Package) string {
 		}
 	}
 	return ""
+}
+
+// methodOf holds where the method of a type is that of a certain other, itself or through embedding.
+func methodOf(t types.Type, name, path, receiver string) bool {
+	obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name)
+	fn, ok := obj.(*types.Func)
+	if !ok || fn.Signature().Recv() == nil {
+		return false
+	}
+	declared := receiverTypeName(fn.Signature().Recv().Type())
+	return declared != nil && isNamed(declared.Type(), path, receiver)
 }
 
 // throughPointer returns what a promoted method panics on where it is nil: "pointer P" or "interface I", or "".

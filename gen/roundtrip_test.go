@@ -94,7 +94,11 @@ func drawType(t *rapid.T, depth int, addressable bool) string {
 	case 4:
 		return "*" + rapid.SampledFrom([]string{"int", "string", "Money", "uuid.UUID", "time.Time", "Blob", "Color", "[2]bool", "Page[int]"}).Draw(t, "pointed")
 	case 5:
-		return fmt.Sprintf("struct{ A %s; B %s `json:\"b\"`; C %s `json:\",omitzero\"` }", inner(addressable), inner(addressable), inner(addressable))
+		zero := inner(addressable)
+		if zero == "*time.Time" {
+			zero = "time.Time" // omitzero leaves a pointer out for what it points to
+		}
+		return fmt.Sprintf("struct{ A %s; B %s `json:\"b\"`; C %s `json:\",omitzero\"` }", inner(addressable), inner(addressable), zero)
 	case 6:
 		return "Page[" + inner(true) + "]"
 	default:
