@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/mod/module"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/smallage/smallage/templates"
@@ -79,6 +81,9 @@ func (c *client) locate(s *source) string {
 	}
 	c.dir = filepath.Join(s.dir, filepath.FromSlash(folder))
 	c.path = path.Join(s.PkgPath, folder)
+	if problem := checkImportable(c.path, folder); problem != "" {
+		return problem
+	}
 	inside, err := filepath.Rel(s.Module.Dir, c.dir)
 	if err != nil || inside == "." || strings.HasPrefix(inside, "..") || !strings.HasPrefix(c.path, s.Module.Path+"/") {
 		return "leads out of the module; write a folder inside of it"
@@ -89,6 +94,27 @@ func (c *client) locate(s *source) string {
 		}
 	}
 	return ""
+}
+
+// checkImportable returns what keeps the go command from importing a package by its path.
+func checkImportable(importPath, folder string) string {
+	for element := range strings.SplitSeq(folder, "/") {
+		switch {
+		case element == "..":
+		case element == "vendor":
+			return "lies in a folder vendor, which the go command keeps for dependencies; write a folder such as client=billingq"
+		case element == "testdata", strings.HasPrefix(element, "_"), strings.HasPrefix(element, "."):
+			return "lies in a folder " + element + ", which the go command leaves out of ./...; write a folder such as client=billingq"
+		}
+	}
+	err := module.CheckImportPath(importPath)
+	if err == nil {
+		return ""
+	}
+	if invalid, ok := errors.AsType[*module.InvalidPathError](err); ok {
+		err = invalid.Err
+	}
+	return fmt.Sprintf("makes the import path %s, which the go command refuses (%v); write a folder such as client=billingq", importPath, err)
 }
 
 // read looks at what the folder holds beside the generated file.

@@ -113,9 +113,13 @@ func runAccepted(t *testing.T, w *workspace, outputs map[string]*Output) {
 			if prefix == "" || strings.Contains(task.Package, "/internal/") || isProgram(outputs[scenario]) || !ast.IsExported(prefix) {
 				continue
 			}
+			client := clientPackage(w, outputs[scenario], task.Package)
+			if strings.Contains(client, "/internal/") {
+				continue
+			}
 			handlers := importName(&imports, names, task.Package)
 			callers := handlers
-			if client := clientPackage(w, outputs[scenario], task.Package); client != "" {
+			if client != "" {
 				callers = importName(&imports, names, client)
 			}
 			fmt.Fprintf(&calls, "\trun(%q, table(%s.Dispatch), %s.%sEnqueue)\n", scenario+" "+task.Name, handlers, callers, prefix)
