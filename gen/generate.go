@@ -68,15 +68,10 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 	slices.SortFunc(list, func(a, b *packages.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) })
 	r := &reporter{dir: o.Dir}
 	out := &Output{Files: map[string][]byte{}}
-	var sources []*source
 	for _, p := range list {
 		out.Packages = append(out.Packages, p.PkgPath)
-		s := newSource(p, r)
-		sources = append(sources, s)
-		if s.usable = s.check(r); s.usable {
-			s.checkTasks(r)
-		}
 	}
+	sources := checked(list, r)
 	checkNamesAcross(sources, r)
 	checkClientsAcross(sources, r)
 	importCycles(sources, r)
@@ -108,6 +103,29 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 		return nil, err
 	}
 	return out, settleOrphans(o, orphans(o, sources, out.Files), out)
+}
+
+// checked looks at every package by itself, on all processors. What is reported comes in the order of the packages.
+func checked(list []*packages.Package, r *reporter) []*source {
+	sources, reporters := make([]*source, len(list)), make([]*reporter, len(list))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range list {
+		group.Go(func() error {
+			own := &reporter{dir: r.dir}
+			s := newSource(p, own)
+			if s.usable = s.check(own); s.usable {
+				s.checkTasks(own)
+			}
+			sources[i], reporters[i] = s, own
+			return nil
+		})
+	}
+	_ = group.Wait()
+	for _, own := range reporters {
+		r.list = append(r.list, own.list...)
+	}
+	return sources
 }
 
 // checkTasks turns what was found in a package into tasks, and reports what cannot be.
