@@ -18,9 +18,13 @@ import (
 )
 
 func main() {
-	// A run lives for a moment and holds little: collecting garbage would cost more than the memory.
+	// A run lives for a moment and holds little: collecting garbage would cost more than the memory. The limit is for
+	// modules far larger than most.
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(500)
+		debug.SetGCPercent(2000)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(1 << 30)
 	}
 	// A run that is interrupted finishes or undoes the file it is at, and goes no further.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
