@@ -27,6 +27,7 @@ type Output struct {
 	Packages    []string          // import paths of what was loaded
 	Loading     time.Duration     // what the go command and type-checking took
 	Making      time.Duration     // what the rest took
+	Recalled    int               // how many files need not be rendered, because they are as an earlier run rendered them
 }
 
 // ErrNoTask is returned where the packages hold no task and nothing that was generated for one.
@@ -44,6 +45,9 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	}
 	o.Dir = dir
 	start := time.Now()
+	if o.Cache != "" {
+		go func() { _, _ = program() }() // while the go command works
+	}
 	list, err := load(ctx, o)
 	if err != nil {
 		return nil, err
@@ -99,7 +103,7 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 		out.Files = nil
 		return out, nil
 	}
-	if err := render(files, out); err != nil {
+	if err := render(o, files, out); err != nil {
 		return nil, err
 	}
 	return out, settleOrphans(o, orphans(o, sources, out.Files), out)
@@ -210,14 +214,24 @@ func checkReplaceable(path string, r *reporter) error {
 	return nil
 }
 
-// render writes the code of all files, on all processors: formatting is most of the work.
-func render(files []*templates.File, out *Output) error {
-	sources := make([][]byte, len(files))
+// render makes the code of all files, on all processors: formatting is most of the work. What is known to lie on the
+// disk already is taken from there.
+func render(o Options, files []*templates.File, out *Output) error {
+	known := openRendered(o.Cache)
+	sources, recalled := make([][]byte, len(files)), make([]bool, len(files))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, f := range files {
 		group.Go(func() (err error) {
-			sources[i], err = templates.Render(f)
+			path := filepath.Join(f.Dir, templates.FileName)
+			model, source := known.recall(path, f)
+			if recalled[i] = source != nil; recalled[i] {
+				sources[i] = source
+				return nil
+			}
+			if sources[i], err = templates.Render(f); err == nil {
+				known.remember(path, model, sources[i])
+			}
 			return err
 		})
 	}
@@ -226,6 +240,9 @@ func render(files []*templates.File, out *Output) error {
 	}
 	for i, f := range files {
 		out.Files[filepath.Join(f.Dir, templates.FileName)] = sources[i]
+		if recalled[i] {
+			out.Recalled++
+		}
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type Options struct {
 	Patterns []string // packages, as the go command names them; "." where empty
 	Tags     []string // build tags, in addition to those of GOFLAGS
 	Env      []string // os.Environ() where nil
+	Cache    string   // where to remember what was rendered, such as CacheFolder(); nothing is remembered where empty
 
 	GoGenerate bool // run by go generate, which is still to read files that it has listed
 	Check      bool // nothing will be written

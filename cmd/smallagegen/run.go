@@ -48,8 +48,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, fmt.Errorf("find the current folder: %w", err))
 	}
+	cache, err := gen.CacheFolder()
+	if err != nil {
+		return fail(stderr, err)
+	}
 	out, err := gen.Generate(ctx, gen.Options{
-		Dir: dir, Patterns: patterns, Tags: splitTags(f.tags), GoGenerate: os.Getenv("GOFILE") != "", Check: f.check,
+		Dir: dir, Patterns: patterns, Tags: splitTags(f.tags), GoGenerate: os.Getenv("GOFILE") != "", Check: f.check, Cache: cache,
 	})
 	if err != nil {
 		return fail(stderr, err)
@@ -167,8 +171,9 @@ func describeLoad(w io.Writer, out *gen.Output) {
 	for _, path := range out.Packages {
 		fmt.Fprintln(w, "loaded", path)
 	}
-	fmt.Fprintf(w, "%d packages loaded in %v, %d tasks made in %v\n",
-		len(out.Packages), out.Loading.Round(time.Millisecond), len(out.Tasks), out.Making.Round(time.Millisecond))
+	fmt.Fprintf(w, "%d packages loaded in %v, %d tasks made in %v, %d of %d files as an earlier run rendered them\n",
+		len(out.Packages), out.Loading.Round(time.Millisecond), len(out.Tasks), out.Making.Round(time.Millisecond),
+		out.Recalled, len(out.Files))
 }
 
 // version is what the Go toolchain recorded in the binary.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/smallage/smallage/gen"
 )
 
 // TestMain lets scripts run this very code as the command smallagegen.
@@ -32,6 +34,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Vars = append(e.Vars, environment...)
+			e.Vars = append(e.Vars, gen.CacheVariable+"="+filepath.Join(e.WorkDir, ".tmp", "rendered"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
