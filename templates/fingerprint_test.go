@@ -3,12 +3,10 @@ package templates
 import (
 	"fmt"
 	"go/ast"
-	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"maps"
-	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/packages"
 )
 
 // wholeModel is a file in which every field of the model is set.
@@ -281,23 +280,16 @@ func TestFingerprintRefusesWhatItCannotRead(t *testing.T) {
 // in its kind, or behind its alias.
 func TestRenderingAsksNoMoreOfTypes(t *testing.T) {
 	t.Parallel()
-	set := token.NewFileSet()
-	var files []*ast.File
-	entries, err := os.ReadDir(".")
+	list, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedSyntax,
+	}, ".")
 	require.NoError(t, err)
-	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".go") && !strings.HasSuffix(entry.Name(), "_test.go") {
-			file, err := parser.ParseFile(set, entry.Name(), nil, parser.SkipObjectResolution)
-			require.NoError(t, err)
-			files = append(files, file)
-		}
-	}
-	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
-	_, err = (&types.Config{Importer: importer.ForCompiler(set, "source", nil)}).Check("templates", set, files, info)
-	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Empty(t, list[0].Errors)
+	fileOf := func(at token.Pos) string { return filepath.Base(list[0].Fset.Position(at).Filename) }
 	used := map[string]map[string]bool{}
-	for id, object := range info.Uses {
-		file := set.Position(id.Pos()).Filename
+	for id, object := range list[0].TypesInfo.Uses {
+		file := fileOf(id.Pos())
 		if object.Pkg() != nil && object.Pkg().Path() == "go/types" && file != "fingerprint.go" {
 			if used[file] == nil {
 				used[file] = map[string]bool{}
@@ -319,9 +311,9 @@ func TestRenderingAsksNoMoreOfTypes(t *testing.T) {
 			"TypeList Types Union Unsafe UnsafePointer Variables",
 	}, found)
 	var walking []string
-	for _, file := range files {
+	for _, file := range list[0].Syntax {
 		for _, decl := range file.Decls {
-			if fn, ok := decl.(*ast.FuncDecl); ok && set.Position(fn.Pos()).Filename == "walk.go" {
+			if fn, ok := decl.(*ast.FuncDecl); ok && fileOf(fn.Pos()) == "walk.go" {
 				walking = append(walking, fn.Name.Name)
 			}
 		}
