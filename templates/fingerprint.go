@@ -118,9 +118,9 @@ func (e *encoder) mapping(v reflect.Value) error {
 	return nil
 }
 
-// typ writes what rendering can learn of a type: its text with the path and the name of each package, the names that
-// the text needs, whether it takes several lines, and what an alias stands for. What a name is declared as does not
-// show in generated code; a test holds rendering to asking no more.
+// typ writes the answers to all that rendering asks of a type: its text with the path and the name of each package, the
+// names that the text needs, its kind, whether it takes several lines, and what an alias stands for. What a name is
+// declared as does not show in generated code; a test holds rendering to asking no more.
 func (e *encoder) typ(t types.Type) {
 	if text, ok := e.types[t]; ok {
 		e.out = append(e.out, text...)

@@ -108,6 +108,21 @@ func TestFingerprintCoversEveryField(t *testing.T) {
 	}
 }
 
+func TestFingerprintTellsWhereATextEnds(t *testing.T) {
+	t.Parallel()
+	whole := fingerprint(t, wholeModel())
+	for _, move := range []func(f *File){
+		func(f *File) { f.Package, f.Path = f.Package+f.Path[:1], f.Path[1:] },
+		func(f *File) { f.Tasks[0].Settings.Queue, f.Tasks[0].Settings.Dedup = "billingc", "harge:{id.A}" },
+		func(f *File) { f.Tasks[0].Settings.Aliases = []string{"tasks.", "Bill"} },
+		func(f *File) { f.Taken = map[string]bool{"Serv": true, "ice": true} },
+	} {
+		f := wholeModel()
+		move(f)
+		require.NotEqual(t, whole, fingerprint(t, f))
+	}
+}
+
 // eachValue calls visit for every value below v that can be set, with the way to it, and the field that it is in.
 func eachValue(v reflect.Value, visit func(v reflect.Value, path, field string)) {
 	seen := map[any]bool{}
