@@ -25,104 +25,131 @@ func directive(text, name string) (rest string, ok bool) {
 	return rest, true
 }
 
-// likeness is how a comment begins that may be meant as a directive: perhaps a space, a word like smallage, something
-// between, a word like task, and the rest of the line.
-var likeness = regexp.MustCompile(`^(//|/\*)([ \t]*)([\pL]+)([ \t]*[:./_-]+[ \t]*|[ \t]+)([\pL\d]+)(.*)`)
-
-// keyish is a word that has the form of a directive's.
-var keyish = regexp.MustCompile(`^[\pL][\pL\d_-]*=`)
-
 // scanComment reports a comment that is a directive out of place, or is meant as one and is none. Prose is left alone.
-func (s *source) scanComment(f *file, comment *ast.Comment, group *ast.CommentGroup, r *reporter) {
+// Of a function without a directive it looks at the doc comment more closely: there a mistake would lose a task.
+func (s *source) scanComment(f *file, i int, group *ast.CommentGroup, bare bool, r *reporter) {
+	comment := group.List[i]
 	text, at := comment.Text, s.at(comment.Pos())
 	if rest, ok := strings.CutPrefix(text, prefix); ok {
-		name := rest
-		if i := strings.IndexAny(rest, " \t\r"); i >= 0 {
-			name = rest[:i]
-		}
-		switch {
-		case name == "task" && f.test:
-			r.report(testFile, at, taskDirective)
-		case name == "task":
-			r.report(misplacedTask, at, s.place(f, comment, group, true))
-		case name == "package":
-			r.report(misplacedPackage, at, s.place(f, comment, group, false))
-		case name == "" && meant(strings.TrimSpace(rest)) != "":
-			r.report(notADirective, at, show(upToName(text)), meant(strings.TrimSpace(rest)))
-		default:
-			suggestion := ""
-			if best := nearest(leadingWord(name), directiveNames); best != "" {
-				suggestion = ", did you mean " + prefix + best + "?"
-			}
-			r.report(misspeltDirective, at, show(prefix+name), suggestion)
-		}
+		s.scanMisplaced(f, comment, group, rest, r)
 		return
 	}
-	line, _, _ := strings.Cut(text, "\n")
-	m := likeness.FindStringSubmatch(strings.TrimRight(line, " \t\r"))
-	if m == nil {
-		return
+	line, _, several := strings.Cut(text, "\n")
+	how := byForm
+	if bare && s.beginsParagraph(group, i) {
+		how = byPlace
 	}
-	opening, space, tool, between, name, rest := m[1], m[2], m[3], m[4], m[5], m[6]
-	if opening == "/*" {
-		rest = strings.TrimSuffix(rest, "*/")
+	l, ok := alike(strings.TrimRight(line, " \t\r"), how)
+	if !ok {
+		l, ok = behindAnother(line)
 	}
-	target := nearest(name, directiveNames)
-	if nearest(tool, []string{"smallage"}) == "" || target == "" || !intended(space, between, name == target, rest) {
-		return
+	switch {
+	case ok:
+		report(l, at, r)
+	case bare && strings.HasPrefix(text, "/*"):
+		s.scanBlock(comment, several, r)
 	}
-	if strings.EqualFold(tool, "smallage") && strings.EqualFold(name, target) && tool == "smallage" && name == target {
-		r.report(notADirective, at, show(upToName(line)), target)
-		return
-	}
-	r.report(misspeltDirective, at, show(upToName(line)), ", did you mean "+prefix+target+"?")
 }
 
-// leadingWord is the letters that a text begins with: task, for task,queue=a.
+// report says what a line is instead of a directive.
+func report(l likeness, at token.Position, r *reporter) {
+	switch {
+	case l.exact:
+		r.report(notADirective, at, show(l.shown), l.target)
+	case l.target != "":
+		r.report(misspeltDirective, at, showASCII(l.shown), ", did you mean "+prefix+l.target+"?")
+	default:
+		r.report(misspeltDirective, at, showASCII(l.shown), "")
+	}
+}
+
+// scanMisplaced reports a comment that begins with //smallage: but does not stand where it would count.
+func (s *source) scanMisplaced(f *file, comment *ast.Comment, group *ast.CommentGroup, rest string, r *reporter) {
+	at := s.at(comment.Pos())
+	name := rest
+	if i := strings.IndexAny(rest, " \t\r"); i >= 0 {
+		name = rest[:i]
+	}
+	if name == "" {
+		if l, ok := alike(comment.Text, byForm); ok {
+			report(l, at, r)
+			return
+		}
+	}
+	switch name {
+	case "task":
+		if f.test {
+			r.report(testFile, at, taskDirective)
+			return
+		}
+		r.report(misplacedTask, at, s.place(f, comment, group, true))
+	case "package":
+		r.report(misplacedPackage, at, s.place(f, comment, group, false))
+	default:
+		best := nearest(leadingWord(name), directiveNames)
+		if key, _, ok := strings.Cut(name, "="); ok && keys[key].set != nil {
+			best = "task"
+		}
+		report(likeness{shown: prefix + name, target: best}, at, r)
+	}
+}
+
+// beginsParagraph holds for a line comment that is the first of its group, or follows an empty one.
+func (s *source) beginsParagraph(group *ast.CommentGroup, i int) bool {
+	return strings.HasPrefix(group.List[i].Text, "//") && (i == 0 || strings.TrimSpace(group.List[i-1].Text) == "//" ||
+		strings.HasPrefix(group.List[i-1].Text, "/*"))
+}
+
+// another is how another tool's directive begins. go:generate takes the rest of its line as a command.
+var another = regexp.MustCompile(`^//([a-z0-9]+:[a-z0-9]|nolint\b|export |extern |#nosec\b)`)
+
+// behindAnother finds what is meant as a directive, but stands on the line of another tool's.
+func behindAnother(line string) (l likeness, ok bool) {
+	if !another.MatchString(line) || strings.HasPrefix(line, "//go:generate ") {
+		return l, false
+	}
+	for from := 2; ; {
+		next := strings.Index(line[from:], "//")
+		if next < 0 {
+			return l, false
+		}
+		from += next
+		if l, ok = alike(strings.TrimRight(line[from:], " \t\r"), byWords); ok {
+			l.shown = line[:from] + l.shown
+			return l, true
+		}
+		from += 2
+	}
+}
+
+// scanBlock looks at the lines of a block comment, which can hold no directive.
+func (s *source) scanBlock(comment *ast.Comment, several bool, r *reporter) {
+	offset := len("/*")
+	for line := range strings.Lines(strings.TrimSuffix(comment.Text, "*/")[offset:]) {
+		words := strings.TrimLeft(line, " \t")
+		if several {
+			words = strings.TrimLeft(words, "* \t")
+		}
+		begin := offset + len(line) - len(words)
+		offset += len(line)
+		if !strings.HasPrefix(words, "//") {
+			words = "// " + words
+		}
+		if l, ok := alike(strings.TrimRight(words, " \t\r\n"), byForm); ok {
+			l.exact = l.exact || strings.HasPrefix(words, prefix) && l.target != ""
+			l.shown = strings.TrimPrefix(l.shown, "// ")
+			report(l, s.at(comment.Pos()+token.Pos(begin)), r)
+		}
+	}
+}
+
+// leadingWord is the first letters in a text: task, for task,queue=a.
 func leadingWord(s string) string {
+	s = strings.TrimLeftFunc(s, func(r rune) bool { return !unicode.IsLetter(r) })
 	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }); i >= 0 {
 		return s[:i]
 	}
 	return s
-}
-
-// meant returns the directive that the text after a colon names, if it does.
-func meant(text string) string {
-	name, rest, _ := strings.Cut(text, " ")
-	for _, d := range directiveNames {
-		if name == d && intended("", ":", true, " "+rest) {
-			return d
-		}
-	}
-	return ""
-}
-
-// intended tells a directive with a mistake from prose: by words of the form key=value after it, or by there being
-// nothing else on the line.
-func intended(space, between string, exact bool, rest string) bool {
-	words := strings.Fields(rest)
-	if len(words) > 0 {
-		if rest[0] != ' ' && rest[0] != '\t' {
-			return false // one longer word
-		}
-		if keyish.MatchString(words[0]) {
-			return true
-		}
-		_, known := keys[words[0]]
-		return known && strings.Contains(between, ":")
-	}
-	tight := space == "" && strings.TrimSpace(between) == between
-	return tight || exact && strings.Contains(between, ":")
-}
-
-// upToName is as much of a comment as a message shows: its beginning, to the end of the word that a directive's name is
-// or would be.
-func upToName(line string) string {
-	line, _, _ = strings.Cut(line, "\n")
-	if m := likeness.FindStringSubmatchIndex(line); m != nil {
-		return strings.TrimSpace(line[:m[11]])
-	}
-	return strings.TrimSpace(line)
 }
 
 // place says where a directive stands that does not stand where it must.

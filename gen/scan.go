@@ -131,23 +131,24 @@ func isOursSyntax(f *ast.File) bool {
 // scan reads the directives of one file.
 func (s *source) scan(f *file, r *reporter) {
 	owned := map[*ast.Comment]bool{}
+	bare := map[*ast.CommentGroup]bool{} // docs of functions without a directive
 	for _, decl := range f.syntax.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Doc != nil {
-			s.scanFunc(f, fn, owned, r)
+			bare[fn.Doc] = !s.scanFunc(f, fn, owned, r)
 		}
 	}
 	s.scanPackage(f, owned, r)
 	for _, group := range f.syntax.Comments {
-		for _, comment := range group.List {
+		for i, comment := range group.List {
 			if !owned[comment] {
-				s.scanComment(f, comment, group, r)
+				s.scanComment(f, i, group, bare[group], r)
 			}
 		}
 	}
 }
 
-// scanFunc makes a task of a function whose doc comment has a directive.
-func (s *source) scanFunc(f *file, fn *ast.FuncDecl, owned map[*ast.Comment]bool, r *reporter) {
+// scanFunc makes a task of a function whose doc comment has a directive, and returns whether it has one.
+func (s *source) scanFunc(f *file, fn *ast.FuncDecl, owned map[*ast.Comment]bool, r *reporter) (has bool) {
 	var t *task
 	for _, comment := range fn.Doc.List {
 		rest, ok := directive(comment.Text, taskDirective)
@@ -161,7 +162,8 @@ func (s *source) scanFunc(f *file, fn *ast.FuncDecl, owned map[*ast.Comment]bool
 			} else {
 				r.report(leftOut, s.at(comment.Pos()), taskDirective, f.why())
 			}
-			return
+			has = true
+			continue
 		}
 		if t == nil {
 			t = &task{source: s, file: f, decl: fn, words: map[string]token.Position{}}
@@ -171,6 +173,7 @@ func (s *source) scanFunc(f *file, fn *ast.FuncDecl, owned map[*ast.Comment]bool
 		}
 		t.read(comment, rest, r)
 	}
+	return has || t != nil
 }
 
 // read adds one line of a directive to the task's settings.

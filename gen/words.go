@@ -102,10 +102,7 @@ func parseWord(text string, start int) (w word, end int, mistake string) {
 
 // show is a piece of the user's text as a message quotes it.
 func show(s string) string {
-	const limit = 60
-	if utf8.RuneCountInString(s) > limit {
-		s = string([]rune(s)[:limit]) + "…"
-	}
+	s = shortened(s)
 	for _, r := range s {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' {
 			continue
@@ -114,6 +111,22 @@ func show(s string) string {
 	}
 	if s == "" {
 		return `""`
+	}
+	return s
+}
+
+// showASCII is show for words that must be ASCII: what looks right and is not can be seen.
+func showASCII(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+		return strconv.QuoteToASCII(shortened(s))
+	}
+	return show(s)
+}
+
+func shortened(s string) string {
+	const limit = 60
+	if utf8.RuneCountInString(s) > limit {
+		return string([]rune(s)[:limit]) + "…"
 	}
 	return s
 }
