@@ -62,6 +62,10 @@ var (
 		"the dedup template uses %s of type %s, which has no canonical text; use a string, an integer, a bool, a time.Time or a type with MarshalText, or a field of such a type",
 		"Two equal values must give one key, and two different ones two keys. Floats, pointers, slices, maps and structs without MarshalText do not promise that.",
 		"Use a field (`{order.ID}`), or a parameter that identifies the work.")
+	templateTime = kind("template-time",
+		"the dedup template uses %s of type %s, whose text tells one instant in two zones apart; %s",
+		"The text of a struct that embeds time.Time is the instant in its own zone, so that equal instants could give two keys. A time.Time itself is written in UTC.",
+		"Name the embedded field: `{due.Time}`.")
 	templateField = kind("template-field",
 		"the dedup template uses %s, but %s; name a field of a struct parameter",
 		"`{order.ID}` reads a field of a parameter. Fields are looked for in structs, not behind pointers, which may be nil.",

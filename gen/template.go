@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/smallage/smallage/templates"
@@ -153,8 +154,8 @@ func (t *task) templateValue(path []string, at token.Position, r *reporter) *par
 		return p // reported where it is declared
 	}
 	typ := p.Type
+	text := "{" + strings.Join(path, ".") + "}"
 	for i, name := range path[1:] {
-		text := "{" + strings.Join(path, ".") + "}"
 		structure, ok := typ.Underlying().(*types.Struct)
 		if !ok {
 			r.report(templateField, at, text, fmt.Sprintf("%s is of type %s, which is not a struct", strings.Join(path[:i+1], "."), t.typeText(typ)))
@@ -172,10 +173,26 @@ func (t *task) templateValue(path []string, at token.Position, r *reporter) *par
 		typ = field.Type()
 	}
 	if !hasKeyText(typ) {
-		r.report(templateType, at, "{"+strings.Join(path, ".")+"}", t.typeText(typ))
+		r.report(templateType, at, text, t.typeText(typ))
+		return nil
+	}
+	if !isNamed(typ, "time", "Time") && methodOf(typ, "MarshalText", "time", "Time") {
+		r.report(templateTime, at, text, t.typeText(typ), timeInside(typ, path))
 		return nil
 	}
 	return p
+}
+
+// timeInside says how a template names the time.Time that a type embeds.
+func timeInside(t types.Type, path []string) string {
+	for fields, at := range promotion(t, "MarshalText", nil) {
+		field := fields.Field(at)
+		if !field.Exported() {
+			return "pass the time.Time as a parameter of its own"
+		}
+		path = append(slices.Clone(path), field.Name())
+	}
+	return "write {" + strings.Join(path, ".") + "}"
 }
 
 func structField(s *types.Struct, name string) *types.Var {
