@@ -80,7 +80,7 @@ func (w *jsonWalk) value(t types.Type, place string, addressable bool, depth int
 		}
 		return ""
 	case *types.Interface:
-		return w.problem(place, t, "is an interface, and JSON forgets the type of what it holds; use a concrete type, or json.RawMessage")
+		return w.iface(t, u, place)
 	case *types.Chan:
 		return w.problem(place, t, "is a channel, which JSON cannot carry; return a value, or inject the channel")
 	case *types.Signature:
@@ -106,6 +106,19 @@ func (w *jsonWalk) value(t types.Type, place string, addressable bool, depth int
 		return w.structure(t, u, addressable, depth)
 	}
 	return w.problem(place, t, "is of a kind that JSON cannot carry; use another type")
+}
+
+// iface says what to write instead of an interface.
+func (w *jsonWalk) iface(t types.Type, i *types.Interface, place string) string {
+	switch {
+	case types.Identical(t, errorType):
+		return w.problem(place, t, "is an interface, and JSON forgets the type of what it holds; pass the error's text as a string")
+	case isContext(t):
+		return w.problem(place, t, "is a context, which means nothing in another process; a handler's own is its first parameter")
+	case place == "" && i.NumMethods() > 0:
+		return w.problem(place, t, "is an interface, and JSON forgets the type of what it holds; name the parameter in inject= where the worker supplies it, else use a concrete type, or json.RawMessage")
+	}
+	return w.problem(place, t, "is an interface, and JSON forgets the type of what it holds; use a concrete type, or json.RawMessage")
 }
 
 // writesNull holds for types whose nil value JSON writes as null.

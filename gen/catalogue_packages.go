@@ -3,9 +3,9 @@ package gen
 // What can be wrong with a package, or between packages.
 var (
 	loadFailed = kind("load-failed",
-		"%s; name a folder with Go files, such as ./tasks, or ./... for all below",
+		"%s; %s",
 		"The go command could not load the package.",
-		"Make `go list` work for the pattern first.")
+		"Do what the message says. `go list` shows the same error.")
 	otherModule = kind("other-module",
 		"the package %s is of the module %s, which is not the one at hand; run smallagegen there",
 		"A dependency's files are not ours to write: they lie in the module cache, in vendor, or in a checkout of their own.",

@@ -34,9 +34,13 @@ var (
 		"the parameters %s and %s of %s would both become the field %s; rename one",
 		"Each parameter becomes an exported field of the argument struct. A name without an upper case gets an X before it.",
 		"Rename one of them.")
+	redeclared = kind("redeclared",
+		"%s is declared already, at %s; rename one of the two",
+		"A package has one function, and a type one method or field, of a name; a signature has one parameter, receiver or result of a name. Go refuses the second.",
+		"Rename one of the two, or remove it.")
 	invalidType = kind("invalid-type",
 		"the type of %s of %s does not type-check (%s); correct it first",
-		"The type of a parameter or result has an error, or is of a package that has one. Errors elsewhere in the package do not matter.",
+		"The type of a parameter, a result or the receiver has an error, or is of a package that has one or is missing. Errors elsewhere in the package do not matter.",
 		"Correct the type. `go vet` shows the same error.")
 	generatedType = kind("generated-type",
 		"%s of %s is of the generated type %s; use a type of your own",

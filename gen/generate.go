@@ -53,7 +53,7 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("no package matches %s; name folders that hold Go files, such as ./tasks, or ./... for all below", strings.Join(o.Patterns, " "))
+		return nil, errNothing(ctx, o)
 	}
 	loaded := time.Now()
 	out, err := fromPackages(o, list)
@@ -134,6 +134,7 @@ func checked(list []*packages.Package, r *reporter) []*source {
 
 // checkTasks turns what was found in a package into tasks, and reports what cannot be.
 func (s *source) checkTasks(r *reporter) {
+	s.tasks = slices.DeleteFunc(s.tasks, func(t *task) bool { return t.redeclared(r) })
 	for _, t := range s.tasks {
 		t.settle(r)
 		t.checkSignature(r)

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -54,6 +55,9 @@ func load(ctx context.Context, o Options) ([]*packages.Package, error) {
 	}
 	list, err := packages.Load(cfg, o.Patterns...)
 	if err != nil {
+		if _, said, ok := strings.Cut(err.Error(), "stderr: "); ok { // by the go command
+			err = errors.New(strings.TrimSpace(said))
+		}
 		return nil, fmt.Errorf("load %s: %w", strings.Join(o.Patterns, " "), err)
 	}
 	return list, nil
@@ -172,13 +176,7 @@ func (s *source) check(r *reporter) bool {
 		case packages.TypeError:
 		default:
 			if s.fatal(e) {
-				at := absolute(parsePosition(e.Pos), r.dir)
-				text := oneLine(e.Msg)
-				if at.Filename == "" && s.dir != "" {
-					at = positionOf(s.dir)
-					text = strings.ReplaceAll(text, " in "+s.dir, "")
-				}
-				r.report(loadFailed, at, text)
+				s.reportFailure(e, r)
 				usable = false
 			}
 		}
@@ -186,15 +184,15 @@ func (s *source) check(r *reporter) bool {
 	return usable && s.Types != nil && s.TypesInfo != nil
 }
 
-// fatal tells errors of the go command that leave a package incomplete from those about its bodies. "# pkg …" repeats
-// the compiler, which the type checker does, too; a pattern of go:embed may match files that are yet to be made; an
+// fatal tells errors of the go command that leave a package incomplete from those about its bodies. "# pkg …" is the
+// compiler's, which repeats the type checker or speaks of bodies, too; a pattern of go:embed may match files that are yet to be made; an
 // import cycle matters only where it spoils a signature, and is reported there or by importCycles.
 func (s *source) fatal(e packages.Error) bool {
 	switch {
 	case len(s.Syntax) == 0:
 		return true
 	case strings.HasPrefix(e.Msg, "# "):
-		return !slices.ContainsFunc(s.Errors, func(e packages.Error) bool { return e.Kind == packages.TypeError || e.Kind == packages.ParseError })
+		return false
 	}
 	return !strings.HasPrefix(e.Msg, "pattern ") && !strings.HasPrefix(e.Msg, cyclePrefix)
 }
@@ -223,7 +221,7 @@ func oneLine(msg string) string {
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
-	return strings.Join(lines, ": ")
+	return strings.ReplaceAll(strings.Join(lines, ": "), ":: ", ": ")
 }
 
 // absolute completes a path that the go command has shortened.
@@ -261,11 +259,11 @@ func parsePosition(s string) token.Position {
 	return p
 }
 
-// typeError returns the first type error between two positions, or "".
+// typeError returns the first type error between two positions, or "". A second line of an error elsewhere is none.
 func (s *source) typeError(from, to token.Pos) string {
 	for _, e := range s.TypeErrors {
-		if from <= e.Pos && e.Pos <= to {
-			return e.Msg
+		if from <= e.Pos && e.Pos <= to && !strings.HasPrefix(e.Msg, "\t") {
+			return strings.TrimPrefix(e.Msg, "invalid syntax tree: ")
 		}
 	}
 	return ""

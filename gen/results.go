@@ -18,20 +18,7 @@ func (t *task) checkResults(signature *types.Signature, r *reporter) {
 		at = t.source.at(t.decl.Type.Results.Pos())
 	}
 	if n == 0 || !types.Identical(results.At(n-1).Type(), errorType) {
-		instead := "error"
-		switch n {
-		case 0:
-		case 1:
-			if t.typeText(results.At(0).Type()) != "error" {
-				instead = "(" + t.typeText(results.At(0).Type()) + ", error)"
-			}
-			if types.Unalias(results.At(0).Type()) == types.Typ[types.Invalid] {
-				instead = "error"
-			}
-		default:
-			instead = "error or (T, error)"
-		}
-		r.report(noError, at, t.label(), instead)
+		r.report(noError, at, t.label(), t.resultsInstead(results))
 		t.broken = true
 		return
 	}
@@ -56,6 +43,45 @@ func (t *task) checkResults(signature *types.Signature, r *reporter) {
 	t.Result = result
 }
 
+// resultsInstead says what to return where the last result is no error.
+func (t *task) resultsInstead(results *types.Tuple) string {
+	if results.Len() == 0 {
+		return "error"
+	}
+	first := results.At(0).Type()
+	if results.Len() == 1 && isError(first) {
+		return "error"
+	}
+	value := "[]byte"
+	if _, problem := classifyResult(first, t.source.Types); problem == "" {
+		value = t.typeText(first)
+		if results.Len() == 1 {
+			return "(" + value + ", error)"
+		}
+	}
+	return "error or (" + value + ", error)"
+}
+
+// isError holds for what was meant as an error: a type that is one, or whose pointer is; a pointer to an error or a list
+// of some; the package's own type of that name; what did not type-check.
+func isError(t types.Type) bool {
+	t = types.Unalias(t)
+	switch u := t.(type) {
+	case *types.Basic:
+		return u.Kind() == types.Invalid
+	case *types.Pointer:
+		return isError(u.Elem())
+	case *types.Slice:
+		return isError(u.Elem())
+	case *types.Named:
+		if u.Obj().Name() == "error" {
+			return true
+		}
+	}
+	iface := errorType.Underlying().(*types.Interface)
+	return implements(t, iface) || implements(types.NewPointer(t), iface)
+}
+
 func resultExpr(list *ast.FieldList) ast.Expr { return list.List[0].Type }
 
 // classifyResult finds out how a value travels.
@@ -66,6 +92,9 @@ func classifyResult(t types.Type, local *types.Package) (templates.Result, strin
 	target, kind := t, templates.Value
 	if pointer, ok := types.Unalias(t).(*types.Pointer); ok {
 		target, kind = pointer.Elem(), templates.Pointer
+	}
+	if isError(t) && types.IsInterface(target) {
+		return templates.Result{}, "and an error has no encoding; return one error, joined with errors.Join where there are several"
 	}
 	if types.IsInterface(target) {
 		return templates.Result{}, "an interface, of which a caller cannot know the type; return a concrete type"

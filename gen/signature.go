@@ -53,25 +53,29 @@ func (t *task) checkFunction(r *reporter) bool {
 	case t.decl.Type.TypeParams != nil, t.fn.Signature().RecvTypeParams().Len() > 0:
 		r.report(genericFunction, t.at(), t.label())
 		return false
-	case t.decl.Recv != nil && !t.hasReceiver():
-		reason := t.source.typeError(t.decl.Recv.Pos(), t.decl.Recv.End())
-		if reason == "" {
-			reason = "it is not a type of this package"
-		}
-		r.report(invalidType, t.at(), "the receiver", t.label(), oneLine(reason))
+	}
+	if problem := t.checkReceiver(); problem != "" {
+		r.report(invalidType, t.source.at(t.decl.Recv.Pos()), "the receiver", t.label(), problem)
 		return false
 	}
 	return true
 }
 
-// hasReceiver holds for a method of a type that the package declares.
-func (t *task) hasReceiver() bool {
-	recv := t.fn.Signature().Recv()
-	if recv == nil {
-		return false
+// checkReceiver returns what keeps a method from being one of a type that the package declares. The receiver's own type
+// may be good where the method is not allowed: of a pointer to an interface, or with two receivers.
+func (t *task) checkReceiver() string {
+	if t.decl.Recv == nil {
+		return ""
 	}
-	name := receiverTypeName(recv.Type())
-	return name != nil && name.Pkg() == t.source.Types
+	if reason := t.source.typeError(t.decl.Recv.Pos(), t.decl.Recv.End()); reason != "" {
+		return oneLine(reason)
+	}
+	if recv := t.fn.Signature().Recv(); recv != nil {
+		if name := receiverTypeName(recv.Type()); name != nil && name.Pkg() == t.source.Types {
+			return ""
+		}
+	}
+	return "it is not a type of this package"
 }
 
 func (t *task) checkContext(signature *types.Signature, r *reporter) bool {
@@ -147,9 +151,12 @@ func (t *task) typeText(typ types.Type) string {
 
 // checkNames refuses names that JSON or the argument struct would confuse.
 func (t *task) checkNames(r *reporter) {
+	t.checkRepeated(r)
 	for i, p := range t.params {
 		for _, other := range t.params[:i] {
 			switch {
+			case p.Name == other.Name: // said already
+				continue
 			case strings.EqualFold(p.Name, other.Name):
 				r.report(similarParameters, p.at, other.Name, p.Name, t.label())
 			case p.Field == other.Field:
@@ -252,12 +259,8 @@ func (t *task) checkType(what string, typ types.Type, deep bool, expr ast.Expr, 
 		t.broken = true
 		return false
 	}
-	if invalid := invalidPart(typ, deep); invalid != "" {
-		reason := t.source.typeError(expr.Pos(), expr.End())
-		if reason == "" {
-			reason = invalid
-		}
-		r.report(invalidType, at, what, t.label(), oneLine(reason))
+	if way, declared, invalid := invalidPart(typ, deep); invalid {
+		r.report(invalidType, at, what, t.label(), t.source.whyInvalid(expr, way, declared))
 		t.broken = true
 		return false
 	}
