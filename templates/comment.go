@@ -9,16 +9,11 @@ import (
 // enqueueComment is what a caller reads at the call: what the wrapper does, what the task's author wrote, and how the
 // job will be treated.
 func enqueueComment(t *Task) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s enqueues a job of the task %s.\n", t.Names().Enqueue, t.Name)
-	if doc := strings.TrimSpace(t.Doc); doc != "" {
-		fmt.Fprintf(&b, "\n%s\n", doc)
-	}
-	fmt.Fprintf(&b, "\n%s.", strings.Join(treatment(t), ", "))
+	facts := strings.Join(treatment(t), ", ") + "."
 	if len(t.Settings.Optional) > 0 {
-		fmt.Fprintf(&b, " Jobs may lack %s.", strings.Join(t.Settings.Optional, ", "))
+		facts += fmt.Sprintf(" Jobs may lack %s.", strings.Join(t.Settings.Optional, ", "))
 	}
-	return b.String()
+	return docComment(fmt.Sprintf("%s enqueues a job of the task %s.", t.Names().Enqueue, t.Name), t.Doc, facts)
 }
 
 // The runtime's defaults, as its documentation gives them; a comment that said "default" would help nobody.

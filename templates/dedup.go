@@ -57,5 +57,5 @@ func (w *writer) dedupKey(t *Task) *jen.Statement {
 	}
 	comment := fmt.Sprintf("%s returns the dedup key %q of %s.\n%s applies it unless an option says otherwise.",
 		names.DedupKey, t.Settings.Dedup, t.Name, names.Enqueue)
-	return commented(comment, jen.Func().Id(names.DedupKey).Add(params(list, tall)).String().Block(jen.Return(sum)))
+	return commented(settled(comment), jen.Func().Id(names.DedupKey).Add(params(list, tall)).String().Block(jen.Return(sum)))
 }
