@@ -25,7 +25,7 @@ var (
 	leftOut = kind("left-out-file",
 		"%s stands in a file that this build leaves out (%s); put the directive on a function in a file without a build constraint, or generate where the constraint holds (GOOS, GOARCH, CGO_ENABLED, -tags)",
 		"The file's build constraint, its name's _GOOS or _GOARCH, or import \"C\" leaves it out of the build on this machine, so the function's types cannot be seen.",
-		"Put the directive on a function without a build constraint that calls the constrained ones; or run smallagegen with the GOOS, GOARCH, CGO_ENABLED or -tags that the file asks for.")
+		"Put the directive on a function without a build constraint that calls the constrained ones; or run smallagegen with the GOOS, GOARCH, CGO_ENABLED or -tags that the file asks for. A folder that is left out as a whole is passed over once its code was generated where it is built.")
 	badWord = kind("bad-word",
 		"%s",
 		"After the directive's name come words of the form `key=value`. A value with spaces is a Go string literal.",

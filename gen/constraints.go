@@ -86,12 +86,17 @@ func (s *source) settleConstraint(r *reporter) {
 		}
 		r.report(mixedConstraints, t.at(), shownConstraint(t.file), first.label(), first.at(), shownConstraint(first.file))
 	}
-	s.constraint = "!" + Tag
-	if shared := s.tasks[0].file.constraint; shared != "" {
+	s.constraint = generatedConstraint(s.tasks[0].file.constraint)
+}
+
+// generatedConstraint is the constraint of the file that is generated for tasks with the given one.
+func generatedConstraint(shared string) string {
+	if shared != "" {
 		if e, err := constraint.Parse("//go:build " + shared); err == nil {
-			s.constraint = (&constraint.AndExpr{X: &constraint.NotExpr{X: &constraint.TagExpr{Tag: Tag}}, Y: e}).String()
+			return (&constraint.AndExpr{X: &constraint.NotExpr{X: &constraint.TagExpr{Tag: Tag}}, Y: e}).String()
 		}
 	}
+	return "!" + Tag
 }
 
 func shownConstraint(f *file) string {

@@ -53,7 +53,9 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, errNothing(ctx, o)
+		if err := emptyLoad(ctx, o); err != nil {
+			return nil, err
+		}
 	}
 	loaded := time.Now()
 	out, err := fromPackages(o, list)
@@ -61,7 +63,9 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 		return nil, err
 	}
 	out.Loading, out.Making = loaded.Sub(start), time.Since(loaded)
-	if len(out.Tasks)+len(out.Diagnostics)+len(out.Remove)+len(out.Files) == 0 {
+	if nothing := len(out.Tasks)+len(out.Diagnostics)+len(out.Remove)+len(out.Files) == 0; nothing && len(list) == 0 {
+		return nil, fmt.Errorf("no package matches %s; name folders that hold Go files, such as ./tasks, or ./... for all below", strings.Join(o.Patterns, " "))
+	} else if nothing {
 		return nil, fmt.Errorf("%w in %s; put //smallage:task into the doc comment of a function, or name the packages that have some, such as ./... for all below", ErrNoTask, strings.Join(o.Patterns, " "))
 	}
 	return out, nil
@@ -76,6 +80,8 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 		out.Packages = append(out.Packages, p.PkgPath)
 	}
 	sources := checked(list, r)
+	unlisted := unlisted(o, sources)
+	scanUnlisted(unlisted, r)
 	checkNamesAcross(sources, r)
 	checkClientsAcross(sources, r)
 	importCycles(sources, r)
@@ -106,7 +112,7 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 	if err := render(o, files, out); err != nil {
 		return nil, err
 	}
-	return out, settleOrphans(o, orphans(o, sources, out.Files), out)
+	return out, settleOrphans(o, orphans(sources, unlisted, out.Files), out)
 }
 
 // checked looks at every package by itself, on all processors. What is reported comes in the order of the packages.

@@ -122,9 +122,10 @@ type source struct {
 	files      []*file
 	tasks      []*task
 	client     *client
-	constraint string // shared by the files of all tasks
-	usable     bool   // it was loaded well enough to be checked
-	header     bool   // there is a file of ours in the folder
+	constraint string     // shared by the files of all tasks
+	usable     bool       // it was loaded well enough to be checked
+	header     bool       // there is a file of ours in the folder
+	elsewhere  *elsewhere // of a folder that is built under other constraints only; else nil
 }
 
 // file is one Go file of a package's folder.

@@ -40,16 +40,15 @@ func (s *source) reportFailure(e packages.Error, r *reporter) {
 	r.report(loadFailed, at, text, instead)
 }
 
-// errNothing says why a load found no package. It asks the go command once more, whose failure may have been taken for an
-// empty answer: there is no go.mod, say, or GOOS does not exist.
-func errNothing(ctx context.Context, o Options) error {
-	patterns := strings.Join(o.Patterns, " ")
+// emptyLoad says why a load found no package, where that is a failure. It asks the go command once more, whose failure may
+// have been taken for an empty answer: there is no go.mod, say, or GOOS does not exist.
+func emptyLoad(ctx context.Context, o Options) error {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-e", "-export", "--"}, o.Patterns...)...)
 	cmd.Dir, cmd.Env = o.Dir, o.Env
 	var said strings.Builder
 	cmd.Stderr = &said
 	if err := cmd.Run(); err != nil && said.Len() > 0 {
-		return fmt.Errorf("load %s: %s", patterns, strings.TrimSpace(said.String()))
+		return fmt.Errorf("load %s: %s", strings.Join(o.Patterns, " "), strings.TrimSpace(said.String()))
 	}
-	return fmt.Errorf("no package matches %s; name folders that hold Go files, such as ./tasks, or ./... for all below", patterns)
+	return nil
 }

@@ -48,23 +48,33 @@ func (t *task) keyAt(key string) token.Position { return t.words[key] }
 
 // newSource finds every Go file of the package's folder and the directives in them.
 func newSource(p *packages.Package, r *reporter) *source {
-	s := &source{Package: p}
-	if len(p.GoFiles)+len(p.IgnoredFiles) == 0 {
-		return s
-	}
-	if len(p.GoFiles) > 0 {
-		s.dir = filepath.Dir(p.GoFiles[0])
-	} else {
-		s.dir = filepath.Dir(p.IgnoredFiles[0])
+	s := &source{Package: p, dir: p.Dir}
+	if s.dir == "" {
+		return s // nothing is there
 	}
 	s.readLoaded()
 	s.readOthers()
+	s.scanFiles(r)
+	return s
+}
+
+// scanUnlisted reports the directives in folders that the go command does not list, unless their code was generated
+// where it does.
+func scanUnlisted(dirs []string, r *reporter) {
+	for _, dir := range dirs {
+		s := &source{Package: &packages.Package{Fset: token.NewFileSet()}, dir: dir}
+		s.elsewhere = readElsewhere(dir)
+		s.readOthers()
+		s.scanFiles(r)
+	}
+}
+
+func (s *source) scanFiles(r *reporter) {
 	slices.SortFunc(s.files, func(a, b *file) int { return strings.Compare(a.path, b.path) })
 	for _, f := range s.files {
 		f.constraint = constraintOf(f)
 		s.scan(f, r)
 	}
-	return s
 }
 
 // readLoaded takes the files that the load has parsed. What cgo makes of a file lies in the build cache; its positions
@@ -157,9 +167,10 @@ func (s *source) scanFunc(f *file, fn *ast.FuncDecl, owned map[*ast.Comment]bool
 		}
 		owned[comment] = true
 		if !f.loaded {
-			if f.test {
+			switch t := (&task{decl: fn}); {
+			case f.test:
 				r.report(testFile, s.at(comment.Pos()), taskDirective)
-			} else {
+			case !s.elsewhere.covers(f, t.label()):
 				r.report(leftOut, s.at(comment.Pos()), taskDirective, f.why())
 			}
 			has = true
@@ -220,7 +231,9 @@ func (s *source) scanPackage(f *file, owned map[*ast.Comment]bool, r *reporter) 
 		case f.test:
 			r.report(testFile, s.at(comment.Pos()), packageDirective)
 		case !f.loaded:
-			r.report(leftOut, s.at(comment.Pos()), packageDirective, f.why())
+			if s.elsewhere == nil || s.elsewhere.constraint != generatedConstraint(f.constraint) {
+				r.report(leftOut, s.at(comment.Pos()), packageDirective, f.why())
+			}
 		default:
 			s.readPackage(comment, rest, r)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/smallage/smallage/gen"
 )
+
+var update = flag.Bool("update", false, "write what scripts compare with cmp anew")
 
 // TestMain lets scripts run this very code as the command smallagegen.
 func TestMain(m *testing.M) {
@@ -37,8 +40,9 @@ func TestScripts(t *testing.T) {
 			e.Vars = append(e.Vars, gen.CacheVariable+"="+filepath.Join(e.WorkDir, ".tmp", "rendered"))
 			return nil
 		},
+		UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"module": module, "crlf": crlf, "bom": bom, "same": same, "listing": listing, "diagnostics": diagnostics,
+			"module": module, "crlf": crlf, "bom": bom, "same": same, "listing": listing, "diagnostics": diagnostics, "append": appendTo,
 		},
 	})
 }
@@ -91,6 +95,14 @@ func crlf(ts *testscript.TestScript, _ bool, args []string) {
 		data := []byte(ts.ReadFile(name))
 		ts.Check(os.WriteFile(ts.MkAbs(name), bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")), 0o666))
 	}
+}
+
+// append a b puts the bytes of b behind those of a.
+func appendTo(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: append a b")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(ts.ReadFile(args[0])+ts.ReadFile(args[1])), 0o666))
 }
 
 // bom file… puts a byte order mark in front of files.
