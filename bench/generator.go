@@ -17,9 +17,13 @@ const (
 	madeTasks    = 10 // in each package
 )
 
-// madeModule is a module of annotated packages, and the generator that works on it.
+// anew is the generator in a run that remembers nothing of those before it and has to render every file.
+const anew = "smallagegen, all rendered anew"
+
+// madeModule is a module of annotated packages, and the generator that works on it. What the generator remembers lies in
+// the module's folder, so that nothing is left behind.
 type madeModule struct {
-	dir, generator string
+	dir, generator, remembered, forgotten string
 }
 
 // makeModule writes the module, builds the generator and runs everything once, so that all caches are warm.
@@ -33,7 +37,10 @@ func makeModule(ctx context.Context) (*madeModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &madeModule{dir: dir, generator: filepath.Join(dir, "smallagegen")}
+	m := &madeModule{
+		dir: dir, generator: filepath.Join(dir, "smallagegen"),
+		remembered: filepath.Join(dir, ".remembered"), forgotten: filepath.Join(dir, ".forgotten"),
+	}
 	root = strings.TrimSpace(root)
 	if _, err := command(ctx, root, "go", "build", "-o", m.generator, "./cmd/smallagegen"); err != nil {
 		return m, err
@@ -65,7 +72,8 @@ func makeModule(ctx context.Context) (*madeModule, error) {
 	}
 	list := []string{"go", "list", "-export", "-deps", "./..."}
 	for _, args := range [][]string{{m.generator, "./..."}, list, {m.generator, "./..."}, list} {
-		if _, err := command(ctx, dir, args[0], args[1:]...); err != nil {
+		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+		if err := m.run(cmd, dir, m.remembered); err != nil {
 			return m, err
 		}
 	}
@@ -96,13 +104,19 @@ func (m *madeModule) measure(ctx context.Context, who, packages string) (metrics
 	if packages == "." {
 		dir = filepath.Join(dir, "p7")
 	}
-	args := []string{m.generator, packages}
-	if who == "go list" {
+	args, cache := []string{m.generator, packages}, m.remembered
+	switch who {
+	case "go list":
 		args = []string{"go", "list", "-export", "-deps", packages}
+	case anew:
+		cache = m.forgotten
+		if err := os.RemoveAll(cache); err != nil {
+			return nil, err
+		}
 	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	begin := time.Now()
-	cmd, err := started(ctx, dir, args[0], args[1:]...)
-	if err != nil {
+	if err := m.run(cmd, dir, cache); err != nil {
 		return nil, err
 	}
 	took := time.Since(begin)
@@ -122,9 +136,13 @@ func command(ctx context.Context, dir, name string, args ...string) (string, err
 	return out.String(), nil
 }
 
-func started(ctx context.Context, dir, name string, args ...string) (*exec.Cmd, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
-	return cmd, cmd.Run()
+// run carries out a command as a user of the module would, but for where the generator remembers.
+func (m *madeModule) run(cmd *exec.Cmd, dir, cache string) error {
+	var out bytes.Buffer
+	cmd.Dir, cmd.Stderr = dir, &out
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off", "SMALLAGEGEN_CACHE="+cache)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, out.String())
+	}
+	return nil
 }

@@ -37,6 +37,7 @@ var (
 	memory   = column{"bytes", "bytes per waiting job", "%.0f", 1, false}
 	second   = column{"commands", "commands sent per second", "%.2f", 1, false}
 	seconds  = column{"seconds", "seconds", "%.2f", 1, false}
+	cpuTime  = column{"cpu", "CPU s", "%.2f", 1, false}
 	peak     = column{"peak", "peak MB", "%.0f", 1.0 / (1 << 20), false}
 	busy     = column{"cpu", "worker CPU %", "%.3f", 1, false}
 )
@@ -140,8 +141,8 @@ func plan(s size, brief bool) []row {
 	}
 	generator := func(name, packages string) row {
 		return row{
-			name: name, about: fmt.Sprintf("a warm run on a made module of %d packages of %d tasks; the peak memory is the process's own", madePackages, madeTasks),
-			generate: packages, who: []string{"go list", "smallagegen"}, show: []column{seconds, peak},
+			name: name, about: fmt.Sprintf("a warm run on a made module of %d packages of %d tasks; CPU with the go command that it runs, peak memory its own", madePackages, madeTasks),
+			generate: packages, who: []string{"go list", "smallagegen", anew}, show: []column{seconds, cpuTime, peak},
 		}
 	}
 	if brief {
