@@ -23,12 +23,12 @@ import (
 // source, it need not be made again. Only hashes are kept, so nothing that lies here can ever get into a generated file;
 // and whatever is wrong with the folder, files are rendered as if there were none.
 //
-// A record is a file for each generated one, named after its path: the hash of program and model, and that of the
-// source. Runs at the same time replace each other's records, never parts of them.
+// A record is a file for each generated one, named after its path: the hash of program and model, that of the source, and
+// one of both, by which a record that two runs wrote at once, or that was cut short, is known to be none.
 type rendered struct {
 	dir     string
 	program [sha256.Size]byte // of the generator that is running
-	trim    sync.Once
+	ready   sync.Once
 }
 
 // record is what is kept of one file.
@@ -107,14 +107,25 @@ func (r *rendered) recall(path string, f *templates.File) (model [sha256.Size]by
 func (r *rendered) read(path string) (kept record, ok bool) {
 	name := r.name(path)
 	data, err := os.ReadFile(name)
-	if err != nil || len(data) != 2*sha256.Size {
+	if err != nil || len(data) != 3*sha256.Size {
+		return kept, false
+	}
+	kept = record{[sha256.Size]byte(data), [sha256.Size]byte(data[sha256.Size:])}
+	if !bytes.Equal(kept.bytes(), data) {
 		return kept, false
 	}
 	if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > recordStep {
 		now := time.Now()
 		_ = os.Chtimes(name, now, now)
 	}
-	return record{[sha256.Size]byte(data), [sha256.Size]byte(data[sha256.Size:])}, true
+	return kept, true
+}
+
+// bytes is the record as it lies on the disk.
+func (k record) bytes() []byte {
+	both := append(k.model[:], k.source[:]...)
+	sum := sha256.Sum256(both)
+	return append(both, sum[:]...)
 }
 
 // name is where the record of a generated file lies.
@@ -130,27 +141,11 @@ func (r *rendered) remember(path string, model [sha256.Size]byte, source []byte)
 	if r == nil || model == [sha256.Size]byte{} {
 		return
 	}
-	sum := sha256.Sum256(source)
-	r.write(r.name(path), bytes.Join([][]byte{model[:], sum[:]}, nil))
-}
-
-// write puts a record in its place as a whole.
-func (r *rendered) write(name string, data []byte) {
-	if os.MkdirAll(r.dir, 0o700) != nil {
-		return
-	}
-	r.trim.Do(r.removeOld)
-	file, err := os.CreateTemp(r.dir, recordPrefix+"*")
-	if err != nil {
-		return
-	}
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
+	r.ready.Do(func() {
+		_ = os.MkdirAll(r.dir, 0o700)
+		r.removeOld()
+	})
+	_ = os.WriteFile(r.name(path), record{model, sha256.Sum256(source)}.bytes(), 0o600)
 }
 
 // removeOld removes, once a day at most, the records that no run has used for long.

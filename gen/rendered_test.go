@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,6 +217,29 @@ func TestARecordOfAnotherProgramSaysNothing(t *testing.T) {
 	require.Nil(t, found)
 }
 
+// TestARecordOfTwoRunsIsNone has the model of one record and the source of another in one file, as two runs that wrote at
+// once could leave it; and the source of the other is what lies on the disk.
+func TestARecordOfTwoRunsIsNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := &templates.File{Package: "p", Path: "example.com/p", Dir: dir}
+	path := filepath.Join(dir, templates.FileName)
+	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+	r := openRendered(filepath.Join(dir, "cache"))
+	model, _ := r.recall(path, f)
+	r.remember(path, [32]byte{1}, []byte("old"))
+	old, err := os.ReadFile(r.name(path))
+	require.NoError(t, err)
+	r.remember(path, model, []byte("new"))
+	young, err := os.ReadFile(r.name(path))
+	require.NoError(t, err)
+	for _, checksum := range [][]byte{old[64:], young[64:]} {
+		require.NoError(t, os.WriteFile(r.name(path), slices.Concat(young[:32], old[32:64], checksum), 0o600))
+		_, found := r.recall(path, f)
+		require.Nil(t, found)
+	}
+}
+
 func TestProgramIsTheHashOfWhatRuns(t *testing.T) {
 	t.Parallel()
 	own, err := program()
@@ -261,7 +285,7 @@ func TestRecordsThatAreNoUseAreRenderedOver(t *testing.T) {
 		{"cut short", rewrite(func(data []byte) []byte { return data[:len(data)-1] }), true},
 		{"too long", rewrite(func(data []byte) []byte { return append(data, 0) }), true},
 		{"zeros", rewrite(func(data []byte) []byte { return make([]byte, len(data)) }), true},
-		{"the halves changed places", rewrite(func(data []byte) []byte { return append(data[32:64:64], data[:32]...) }), true},
+		{"the halves changed places", rewrite(func(data []byte) []byte { return slices.Concat(data[32:64], data[:32], data[64:]) }), true},
 		{"one bit differs", rewrite(func(data []byte) []byte {
 			data[random.IntN(len(data))] ^= 1 << random.IntN(8)
 			return data
