@@ -87,6 +87,8 @@ func (c *jsonFields) field(f *types.Var, structTag, owner string, addressable bo
 			return ""
 		}
 		return w.problem(place, typ, `is left out by its tag json:"-", so that it would be lost; remove the tag, or pass a type without the field`)
+	case !f.Exported() && !(f.Embedded() && isStruct && !pointed) && f.Pkg() != w.local:
+		return w.problem(place, typ, "is unexported, so that JSON would lose it; pass what the worker can make the value from, or give a type of your own MarshalJSON and UnmarshalJSON")
 	case !f.Embedded() && !f.Exported(), f.Embedded() && !f.Exported() && !isStruct:
 		return w.problem(place, typ, "is unexported, so that JSON would lose it; export it, give the struct MarshalJSON and UnmarshalJSON, or pass its parts as parameters")
 	case f.Embedded() && !f.Exported() && pointed:

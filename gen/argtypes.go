@@ -32,12 +32,7 @@ type jsonWalk struct {
 
 func (w *jsonWalk) text(t types.Type) string {
 	const limit = 80
-	text := []rune(types.TypeString(t, func(p *types.Package) string {
-		if p == w.local {
-			return ""
-		}
-		return p.Name()
-	}))
+	text := []rune(typeText(t, w.local))
 	if len(text) > limit {
 		return string(text[:limit]) + "…"
 	}
@@ -264,11 +259,8 @@ func (w *jsonWalk) lossyMethods(t types.Type, place, marshal, unmarshal string) 
 	return ""
 }
 
-// hasValueReceiver holds for a method that cannot change its receiver.
+// hasValueReceiver holds for a method that cannot change its receiver. A map is no exception: it is nil when it is read.
 func hasValueReceiver(t types.Type, name string, local *types.Package) bool {
-	if _, isMap := t.Underlying().(*types.Map); isMap {
-		return false
-	}
 	obj, path, _ := types.LookupFieldOrMethod(t, true, local, name)
 	fn, ok := obj.(*types.Func)
 	if !ok || len(path) > 1 || fn.Signature().Recv() == nil {

@@ -9,8 +9,8 @@ import (
 // invalidPart returns what in a type did not type-check: the way to it, and what is declared with it where that is not
 // the type itself; false where all of it did. Unless it is to go deep, it looks only at what the type is written with: a
 // dependency may well be a struct that holds what is yet to be generated.
-func invalidPart(t types.Type, deep bool) (way string, declared types.Object, invalid bool) {
-	w := &invalidWalk{seen: map[types.Type]bool{}, deep: deep}
+func (s *source) invalidPart(t types.Type, deep bool) (way string, declared types.Object, invalid bool) {
+	w := &invalidWalk{source: s, seen: map[types.Type]bool{}, deep: deep}
 	if !w.find(t, 0) {
 		return "", nil, false
 	}
@@ -22,6 +22,7 @@ func invalidPart(t types.Type, deep bool) (way string, declared types.Object, in
 const maxTypes = 10_000
 
 type invalidWalk struct {
+	source   *source
 	seen     map[types.Type]bool
 	deep     bool
 	way      []string     // from the invalid part outwards
@@ -43,7 +44,7 @@ func (w *invalidWalk) find(t types.Type, depth int) bool {
 			w.arguments(t.TypeArgs(), depth)
 	case *types.Named:
 		return w.arguments(t.TypeArgs(), depth) ||
-			w.deep && w.find(t.Underlying(), depth) && w.inside("inside of "+t.Obj().Name()+": ", t.Obj())
+			w.deep && (w.find(t.Underlying(), depth) || w.source.brokenType(t.Obj())) && w.inside("inside of "+t.Obj().Name()+": ", t.Obj())
 	case *types.Pointer:
 		return w.find(t.Elem(), depth)
 	case *types.Slice:

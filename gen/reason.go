@@ -17,6 +17,9 @@ func (s *source) whyInvalid(expr ast.Expr, way string, declared types.Object) st
 		return reason
 	}
 	if declared != nil {
+		if reason := s.nameError(declared); reason != "" {
+			return way + reason
+		}
 		if inner := s.declaration(declared.Pos()); inner != nil {
 			if reason := s.reasonIn(inner); reason != "" {
 				return way + reason
@@ -37,13 +40,34 @@ func (s *source) reasonIn(expr ast.Expr) string {
 	reason := ""
 	ast.Inspect(expr, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok && reason == "" {
-			if imported, ok := s.TypesInfo.Uses[id].(*types.PkgName); ok {
-				reason = s.importError(imported.Imported().Path())
+			switch used := s.TypesInfo.Uses[id].(type) {
+			case *types.PkgName:
+				reason = s.importError(used.Imported().Path())
+			case *types.TypeName:
+				reason = s.nameError(used)
 			}
 		}
 		return reason == ""
 	})
 	return reason
+}
+
+// brokenType holds for a type of the package whose declaration has an error that leaves it a type all the same: a field
+// that is declared twice, say.
+func (s *source) brokenType(name *types.TypeName) bool {
+	if len(s.TypeErrors) == 0 || name.Pkg() != s.Types {
+		return false
+	}
+	expr := s.declaration(name.Pos())
+	return expr != nil && s.typeError(expr.Pos(), expr.End()) != ""
+}
+
+// nameError returns the type error at the name of a declaration, where types that contain themselves have theirs.
+func (s *source) nameError(declared types.Object) string {
+	if declared.Pkg() != s.Types || !declared.Pos().IsValid() {
+		return ""
+	}
+	return oneLine(s.typeError(declared.Pos(), declared.Pos()))
 }
 
 // importError says why a package could not be imported, or returns "". The go command's reason says more than the type

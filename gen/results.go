@@ -139,6 +139,9 @@ func plainResult(t types.Type) string {
 		if types.Identical(u.Elem(), types.Typ[types.Byte]) {
 			return "which is not []byte; convert it and return []byte"
 		}
+		if named, ok := types.Unalias(u.Elem()).(*types.Named); ok && named.Obj().Name() == "byte" {
+			return "whose byte is not the predeclared one; rename that type, and return []byte"
+		}
 	}
 	return "which has no encoding of its own; return []byte, encoded as you decide (json.Marshal …)"
 }

@@ -140,14 +140,20 @@ func (t *task) readParams(r *reporter) {
 }
 
 // typeText writes a type as the package's own files would, near enough for a message.
-func (t *task) typeText(typ types.Type) string {
-	return types.TypeString(typ, func(p *types.Package) string {
-		if p == t.source.Types {
+func (t *task) typeText(typ types.Type) string { return typeText(typ, t.source.Types) }
+
+func typeText(typ types.Type, local *types.Package) string {
+	text := types.TypeString(typ, func(p *types.Package) string {
+		if p == local {
 			return ""
 		}
 		return p.Name()
 	})
+	return strings.ReplaceAll(text, cgoPrefix, "C.")
 }
+
+// cgoPrefix begins the names that cgo gives to the types of package C.
+const cgoPrefix = "_Ctype_"
 
 // checkNames refuses names that JSON or the argument struct would confuse.
 func (t *task) checkNames(r *reporter) {
@@ -259,15 +265,16 @@ func (t *task) checkType(what string, typ types.Type, deep bool, expr ast.Expr, 
 		t.broken = true
 		return false
 	}
-	if way, declared, invalid := invalidPart(typ, deep); invalid {
+	way, declared, invalid := t.source.invalidPart(typ, deep)
+	if invalid || t.source.typeError(expr.Pos(), expr.End()) != "" {
 		r.report(invalidType, at, what, t.label(), t.source.whyInvalid(expr, way, declared))
 		t.broken = true
 		return false
 	}
 	cgo := ""
 	templates.WalkNames(typ, func(pkg *types.Package, name string) {
-		if pkg == t.source.Types && strings.HasPrefix(name, "_Ctype_") {
-			cgo = "C." + strings.TrimPrefix(name, "_Ctype_")
+		if pkg == t.source.Types && strings.HasPrefix(name, cgoPrefix) {
+			cgo = "C." + strings.TrimPrefix(name, cgoPrefix)
 		}
 	})
 	if cgo != "" {

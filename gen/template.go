@@ -150,7 +150,7 @@ func (t *task) templateValue(path []string, at token.Position, r *reporter) *par
 		r.report(templateInjected, at, path[0])
 		return nil
 	}
-	if _, _, invalid := invalidPart(p.Type, true); invalid {
+	if _, _, invalid := t.source.invalidPart(p.Type, true); invalid {
 		return p // reported where it is declared
 	}
 	typ := p.Type
