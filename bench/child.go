@@ -51,10 +51,12 @@ type meter struct {
 	probe []*redis.Client
 	began time.Time
 	cpu   time.Duration
-	redis float64
-	calls float64
+	prior usage
 	file  *os.File
 }
+
+// usage is what servers say of themselves, summed.
+type usage struct{ cpu, commands, reads float64 }
 
 func startMeter(ctx context.Context, o *order) (*meter, error) {
 	m := &meter{o: o}
@@ -62,7 +64,7 @@ func startMeter(ctx context.Context, o *order) (*meter, error) {
 		m.probe = append(m.probe, redis.NewClient(&redis.Options{Addr: addr, Protocol: 2, PoolSize: 1}))
 	}
 	var err error
-	if m.redis, m.calls, err = m.server(ctx); err != nil {
+	if m.prior, err = m.servers(ctx); err != nil {
 		return nil, err
 	}
 	if o.Profile != "" {
@@ -92,39 +94,61 @@ func (m *meter) stop(ctx context.Context) (metrics, error) {
 			return nil, err
 		}
 	}
-	server, calls, err := m.server(ctx)
+	now, err := m.servers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range m.probe {
 		_ = p.Close()
 	}
-	return metrics{"seconds": took.Seconds(), "cpu": cpu.Seconds(), "redis": server - m.redis, "commands": calls - m.calls}, nil
+	return metrics{
+		"seconds": took.Seconds(), "cpu": cpu.Seconds(),
+		"redis": now.cpu - m.prior.cpu, "commands": now.commands - m.prior.commands, "reads": now.reads - m.prior.reads,
+	}, nil
 }
 
-// server sums CPU seconds and commands over all servers, without what measuring itself sends.
-func (m *meter) server(ctx context.Context) (cpu, calls float64, err error) {
+// servers sums over all servers, without what measuring itself sends.
+func (m *meter) servers(ctx context.Context) (sum usage, err error) {
 	for _, p := range m.probe {
 		text, err := p.Info(ctx, "cpu", "commandstats").Result()
 		if err != nil {
-			return 0, 0, err
+			return sum, err
 		}
 		for line := range strings.Lines(text) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 			switch {
 			case name == "used_cpu_sys", name == "used_cpu_user":
 				seconds, _ := strconv.ParseFloat(value, 64)
-				cpu += seconds
+				sum.cpu += seconds
 			case strings.HasPrefix(name, "cmdstat_info"), strings.HasPrefix(name, "cmdstat_config"),
 				strings.HasPrefix(name, "cmdstat_hello"), strings.HasPrefix(name, "cmdstat_client"):
 			case strings.HasPrefix(name, "cmdstat_"):
 				n, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
 				count, _ := strconv.ParseFloat(n, 64)
-				calls += count
+				sum.commands += count
+				if name == "cmdstat_xreadgroup" {
+					sum.reads += count
+				}
 			}
 		}
 	}
-	return cpu, calls, nil
+	return sum, nil
+}
+
+// connections are those that others have to the servers.
+func (m *meter) connections(ctx context.Context) (sum float64, err error) {
+	for _, p := range m.probe {
+		info := p.InfoMap(ctx, "clients")
+		if err := info.Err(); err != nil {
+			return 0, err
+		}
+		n, err := strconv.ParseFloat(info.Item("Clients", "connected_clients"), 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += n - 1 // the probe's own
+	}
+	return sum, nil
 }
 
 // ownCPU is what this process has used, in user and system mode.

@@ -2,7 +2,8 @@
 // prints one table. Only ratios within one run count: the rounds of all contenders are interleaved, each measurement is
 // a process of its own, and the order changes from round to round.
 //
-//	bench [-short] [-rows regexp] [-who regexp] [-rounds n] [-profile folder] [-appendfsync policy] [-out file]
+//	bench [-short] [-rows regexp] [-who regexp] [-rounds n] [-limit duration] [-profile folder] [-out file] [-docs files]
+//	bench copy results.md page...       (where only the pages' marks have changed)
 //	bench flame picture.svg profile...
 package main
 
@@ -15,6 +16,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,6 +31,11 @@ func main() {
 		err = child(os.Args[2])
 	case len(os.Args) > 3 && os.Args[1] == "flame":
 		err = flame(os.Args[3:], os.Args[2])
+	case len(os.Args) > 3 && os.Args[1] == "copy":
+		var report []byte
+		if report, err = os.ReadFile(os.Args[2]); err == nil {
+			err = copyTables(string(report), os.Args[3:])
+		}
 	default:
 		err = run()
 	}
@@ -42,9 +50,10 @@ func run() error {
 	rows := flag.String("rows", ".", "only the rows that match this regular expression")
 	who := flag.String("who", ".", "only the contenders that match this regular expression")
 	rounds := flag.Int("rounds", 0, "how often everything is measured; 0: by the form of the run")
+	limit := flag.Duration("limit", 0, "begin no further round that would end later than this; 0: by the form of the run")
 	out := flag.String("out", "", "write the table to this file too")
+	docs := flag.String("docs", "", "copy tables into these pages, comma-separated, between their marks")
 	profile := flag.String("profile", "", "write CPU profiles of the measured processes into this folder")
-	fsync := flag.String("appendfsync", "", "run Redis with an append-only file and this policy: everysec or always")
 	flag.Parse()
 	rowMatch, err := regexp.Compile(*rows)
 	if err != nil {
@@ -61,11 +70,14 @@ func run() error {
 	if *rounds > 0 {
 		size.rounds = *rounds
 	}
+	if *limit > 0 {
+		size.limit = *limit
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	b := &benchmark{size: size, profile: *profile, fsync: *fsync, began: time.Now(), found: map[cell][]metrics{}}
+	b := &benchmark{size: size, profile: *profile, began: time.Now(), redis: map[string]string{}, found: map[cell][]metrics{}}
 	defer b.stop()
-	for _, r := range plan(size, *brief) {
+	for _, r := range plan(size) {
 		if rowMatch.MatchString(r.name) {
 			r.who = matching(whoMatch, r.who)
 			b.rows = append(b.rows, r)
@@ -74,22 +86,28 @@ func run() error {
 	if err := b.start(ctx); err != nil {
 		return err
 	}
-	for round := range size.rounds {
+	for b.rounds < size.rounds && b.timeLeft() {
+		b.again = 0
 		for _, r := range b.rows {
-			if r.once && round > 0 {
-				continue
-			}
-			if err := b.round(ctx, r, round); err != nil {
+			if err := b.round(ctx, r, b.rounds); err != nil {
 				return err
 			}
 		}
+		b.rounds++
 	}
 	report := b.report(ctx)
 	fmt.Print(report)
 	if *out != "" {
-		return os.WriteFile(*out, []byte(report), 0o644)
+		if err := os.WriteFile(*out, []byte(report), 0o644); err != nil {
+			return err
+		}
 	}
-	return nil
+	return copyTables(report, strings.FieldsFunc(*docs, func(r rune) bool { return r == ',' }))
+}
+
+// timeLeft tells whether another round, as long as the last one, ends within the limit. The first always takes place.
+func (b *benchmark) timeLeft() bool {
+	return b.rounds == 0 || time.Since(b.began)+b.again < b.size.limit
 }
 
 func matching(match *regexp.Regexp, names []string) (kept []string) {
@@ -101,137 +119,76 @@ func matching(match *regexp.Regexp, names []string) (kept []string) {
 	return kept
 }
 
-// benchmark is one run of the command.
-type benchmark struct {
-	size     size
-	profile  string
-	fsync    string
-	began    time.Time
-	rows     []row
-	servers  []*server
-	redis    string
-	cluster  []string
-	postgres string
-	missing  string // why there is no PostgreSQL
-	made     *madeModule
-	found    map[cell][]metrics
-	failed   []string
-}
-
-type cell struct{ row, who string }
-
-func (b *benchmark) start(ctx context.Context) error {
-	var args []string
-	if b.fsync != "" {
-		args = []string{"--appendonly", "yes", "--appendfsync", b.fsync}
-	}
-	s, addr, err := startRedis(ctx, args...)
-	b.keep(s)
-	if err != nil {
-		return err
-	}
-	b.redis = addr
-	for _, r := range b.rows {
-		if r.generate != "" && b.made == nil {
-			if b.made, err = makeModule(ctx); err != nil {
-				return err
-			}
+// round measures one row once for each contender, in an order that moves on with each round.
+func (b *benchmark) round(ctx context.Context, r row, round int) error {
+	for i := range r.who {
+		name := r.who[(i+round)%len(r.who)]
+		if name == "river" && b.postgres == "" || round > 0 && slices.Contains(r.once, name) {
+			continue
 		}
-		if r.order.Features.Cluster && b.cluster == nil {
-			servers, addrs, err := startCluster(ctx)
-			b.keep(servers...)
-			if err != nil {
-				return err
-			}
-			b.cluster = addrs
+		began := time.Now()
+		if err := b.one(ctx, r, name, round); err != nil {
+			return err
 		}
-		for _, name := range r.who {
-			if name == "river" && b.postgres == "" && b.missing == "" {
-				s, dsn, err := startPostgres()
-				b.keep(s)
-				if err != nil {
-					b.missing = err.Error()
-				}
-				b.postgres = dsn
-			}
+		if !slices.Contains(r.once, name) {
+			b.again += time.Since(began)
 		}
 	}
 	return nil
 }
 
-func (b *benchmark) keep(servers ...*server) {
-	for _, s := range servers {
-		if s != nil {
-			b.servers = append(b.servers, s)
-		}
-	}
-}
-
-func (b *benchmark) stop() {
-	for _, s := range b.servers {
-		s.stop()
-	}
-	b.made.remove()
-}
-
-// round measures one row once for each contender, in an order that moves on with each round.
-func (b *benchmark) round(ctx context.Context, r row, round int) error {
-	for i := range r.who {
-		name := r.who[(i+round)%len(r.who)]
-		if name == "river" && b.postgres == "" {
-			continue
-		}
-		if r.generate != "" {
-			m, err := b.made.measure(ctx, name, r.generate)
-			if err != nil {
-				return err
-			}
-			b.keepFigures(r, name, round, m)
-			continue
-		}
-		o := r.order
-		o.Contender, o.Redis, o.Postgres = name, []string{b.redis}, b.postgres
-		if o.Features.Cluster {
-			o.Redis = b.cluster
-		}
-		if fewer, ok := r.jobs[name]; ok {
-			o.Jobs = fewer
-		}
-		for _, addr := range o.Redis {
-			if err := flush(ctx, addr); err != nil {
-				return err
-			}
-		}
-		before := []string{"reset"}
-		if r.fill {
-			before = append(before, "fill")
-		}
-		waiting := 0.0
-		for _, scenario := range before {
-			prior := o
-			prior.Scenario = scenario
-			m, err := measure(ctx, prior)
-			if err != nil {
-				return err
-			}
-			waiting = m["bytes"]
-		}
-		if b.profile != "" {
-			o.Profile = fmt.Sprintf("%s/%s-%s-%d.pprof", b.profile, regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(r.name, "-"), name, round)
-		}
-		m, err := measure(ctx, o)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil { // the others go on; the report says that this one has no figure
-			b.failed = append(b.failed, fmt.Sprintf("%s, %s, round %d: %v", r.name, name, round+1, err))
-			fmt.Fprintln(os.Stderr, "bench:", err)
-		}
-		if r.fill && len(m) > 0 && o.Backlog > 0 {
-			m["bytes"] = waiting
+// one measures one row for one contender.
+func (b *benchmark) one(ctx context.Context, r row, name string, round int) error {
+	if r.generate != "" {
+		m, err := b.made.measure(ctx, name, r.generate)
+		if err != nil {
+			return err
 		}
 		b.keepFigures(r, name, round, m)
+		return nil
 	}
+	o := r.order
+	o.Contender, o.Redis, o.Postgres = name, []string{b.redis[r.fsync]}, b.postgres
+	if o.Features.Cluster {
+		o.Redis = b.cluster
+	}
+	if fewer, ok := r.jobs[name]; ok {
+		o.Jobs = fewer
+	}
+	for _, addr := range o.Redis {
+		if err := flush(ctx, addr); err != nil {
+			return err
+		}
+	}
+	before := []string{"reset"}
+	if r.fill {
+		before = append(before, "fill")
+	}
+	waiting := 0.0
+	for _, scenario := range before {
+		prior := o
+		prior.Scenario = scenario
+		m, err := measure(ctx, prior)
+		if err != nil {
+			return err
+		}
+		waiting = m["bytes"]
+	}
+	if b.profile != "" {
+		o.Profile = fmt.Sprintf("%s/%s-%s-%d.pprof", b.profile, regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(r.name, "-"), name, round)
+	}
+	m, err := measure(ctx, o)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil { // the others go on; the report says that this one has no figure
+		b.failed = append(b.failed, fmt.Sprintf("%s, %s, round %d: %v", r.name, name, round+1, err))
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+	if r.fill && len(m) > 0 && o.Backlog > 0 {
+		m["bytes"] = waiting
+	}
+	b.keepFigures(r, name, round, m)
 	return nil
 }
 
@@ -240,7 +197,7 @@ func (b *benchmark) keepFigures(r row, name string, round int, m metrics) {
 		c := cell{r.name, name}
 		b.found[c] = append(b.found[c], m)
 	}
-	fmt.Fprintf(os.Stderr, "%6.0fs  round %d  %-26s %-11s %v\n", time.Since(b.began).Seconds(), round+1, r.name, name, m)
+	fmt.Fprintf(os.Stderr, "%6.0fs  round %d  %-40s %-11s %v\n", time.Since(b.began).Seconds(), round+1, r.name, name, m)
 }
 
 func flush(ctx context.Context, addr string) error {

@@ -17,10 +17,11 @@ type order struct {
 	Postgres  string   // DSN
 
 	Jobs        int
-	Backlog     int // jobs that wait behind those
-	Callers     int // goroutines that enqueue
-	Concurrency int // handlers at once
-	Rate        int // jobs per second
+	Backlog     int      // jobs that wait behind those
+	Callers     int      // goroutines that enqueue
+	Concurrency int      // handlers at once
+	Queues      []string // that the jobs go to in turn; none: one queue
+	Rate        int      // jobs per second
 	Waiters     int
 	Seconds     float64
 	Features    features

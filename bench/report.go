@@ -3,119 +3,130 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// report is the run as Markdown: what it ran on, goals, and one table per row.
+// report is the run as Markdown: what it ran on, goals, one table for each thing measured, and what follows from them for
+// more masters.
 func (b *benchmark) report(ctx context.Context) string {
 	var out strings.Builder
 	out.WriteString("# Results\n\n")
 	b.header(ctx, &out)
 	b.goals(&out)
+	printed := map[string]bool{}
 	for _, r := range b.rows {
-		b.table(&out, r)
+		if heading := r.heading(); !printed[heading] {
+			printed[heading] = true
+			b.table(&out, heading)
+		}
 	}
-	for _, text := range b.failed {
-		fmt.Fprintf(&out, "\nFailed: %s\n", text)
-	}
-	fmt.Fprintf(&out, "\n%d jobs were run or enqueued in all measurements together.\n", b.jobs())
+	b.scale(&out)
 	return out.String()
 }
 
-func (b *benchmark) header(ctx context.Context, out *strings.Builder) {
-	persistence := "no persistence"
-	if b.fsync != "" {
-		persistence = "append-only file, appendfsync " + b.fsync
+func (r row) heading() string {
+	if r.table != "" {
+		return r.table
 	}
-	version := "unknown"
-	rdb := redis.NewClient(&redis.Options{Addr: b.redis})
-	if info := rdb.InfoMap(ctx, "server"); info.Err() == nil {
-		version = info.Item("Server", "redis_version")
-	}
-	_ = rdb.Close()
-	postgres := "PostgreSQL: " + b.missing
-	if b.postgres != "" {
-		text, _ := exec.Command("sh", "-c", "psql --version").Output()
-		postgres = strings.TrimSpace(string(text)) + ", its defaults (durable)"
-	}
-	fmt.Fprintf(out, "Measured %s, %d rounds, %s in all.\n\n", b.began.UTC().Format("2006-01-02 15:04"), b.size.rounds, time.Since(b.began).Round(time.Second))
-	fmt.Fprintf(out, "- Machine: %d cores, %s, load when it ended: %s\n", runtime.NumCPU(), cpuModel(), load())
-	fmt.Fprintf(out, "- %s, Redis %s on loopback, %s; %s\n", runtime.Version(), version, persistence, postgres)
-	fmt.Fprintf(out, "- %s\n", strings.Join(versions(), ", "))
-	fmt.Fprintf(out, "- Payload: one UUID (16 bytes; Smallage and river carry it as JSON with its parameter's name)\n")
-	fmt.Fprintf(out, "- Cells: median (lowest to highest). `ideal` and `XADD` are bare go-redis, no queue: no leases, retries or decoding.\n")
+	return r.name
 }
 
-func versions() (list []string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return nil
-	}
-	for _, dep := range info.Deps {
-		switch dep.Path {
-		case "github.com/redis/go-redis/v9", "github.com/redis/rueidis", "github.com/hibiken/asynq", "github.com/riverqueue/river":
-			name := dep.Path[strings.LastIndexByte(strings.TrimSuffix(dep.Path, "/v9"), '/')+1:]
-			list = append(list, strings.TrimSuffix(name, "/v9")+" "+dep.Version)
+// line is one line of a table.
+type line struct {
+	label string
+	found []metrics
+}
+
+// lines are what rows of one heading found, the one to compare with first.
+func (b *benchmark) lines(heading string) (of row, lines []line) {
+	for _, r := range b.rows {
+		if r.heading() != heading {
+			continue
+		}
+		if len(lines) == 0 {
+			of = r
+		}
+		for _, name := range r.who {
+			label := name
+			if r.label != "" {
+				label = r.label
+			}
+			lines = append(lines, line{label, b.found[cell{r.name, name}]})
+		}
+		if len(r.show) > len(of.show) {
+			of.show = r.show
 		}
 	}
-	return list
+	return of, lines
 }
 
-func cpuModel() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return runtime.GOARCH
-}
-
-func load() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	fields := strings.Fields(string(text))
-	if len(fields) < 3 {
-		return "unknown"
-	}
-	return strings.Join(fields[:3], " ")
-}
-
-func (b *benchmark) jobs() (n int) {
-	for _, list := range b.found {
-		for _, m := range list {
-			n += int(m["jobs"])
-		}
-	}
-	return n
-}
-
-func (b *benchmark) table(out *strings.Builder, r row) {
-	fmt.Fprintf(out, "\n### %s\n\n%s%s\n\n|  |", r.name, strings.ToUpper(r.about[:1]), r.about[1:])
+// table prints one heading's lines. Its last columns are the ratio of each line's first figure to that of the first line,
+// and how many jobs the line's figures come from.
+func (b *benchmark) table(out *strings.Builder, heading string) {
+	r, lines := b.lines(heading)
+	fmt.Fprintf(out, "\n### %s\n\n%s%s\n\n|  |", heading, strings.ToUpper(r.about[:1]), r.about[1:])
 	for _, c := range r.show {
 		fmt.Fprintf(out, " %s |", c.title)
 	}
-	out.WriteString("\n|---|" + strings.Repeat("---:|", len(r.show)) + "\n")
-	for _, name := range r.who {
-		list := b.found[cell{r.name, name}]
-		fmt.Fprintf(out, "| %s |", name)
+	if len(lines) > 1 {
+		fmt.Fprintf(out, " %s, to %s |", r.show[0].title, lines[0].label)
+	}
+	if r.generate == "" {
+		out.WriteString(" jobs |")
+	}
+	head := out.String()[strings.LastIndexByte(out.String(), '\n')+1:]
+	out.WriteString("\n|---|" + strings.Repeat("---:|", strings.Count(head, "|")-2) + "\n")
+	for _, l := range lines {
+		fmt.Fprintf(out, "| %s |", l.label)
 		for _, c := range r.show {
-			if values := of(list, c.metric); len(values) > 0 {
+			if values := of(l.found, c.metric); len(values) > 0 {
 				f := func(v float64) string { return fmt.Sprintf(c.format, v*c.scale) }
 				fmt.Fprintf(out, " %s (%s to %s) |", f(median(values)), f(slices.Min(values)), f(slices.Max(values)))
 			} else {
 				out.WriteString(" – |")
 			}
 		}
+		if len(lines) > 1 {
+			out.WriteString(" " + ratio(l.found, lines[0].found, r.show[0].metric) + " |")
+		}
+		if r.generate == "" {
+			fmt.Fprintf(out, " %d |", count(l.found))
+		}
 		out.WriteString("\n")
 	}
+}
+
+// ratio is that of the medians.
+func ratio(own, first []metrics, metric string) string {
+	a, b := of(own, metric), of(first, metric)
+	if len(a) == 0 || len(b) == 0 {
+		return "–"
+	}
+	switch r := median(a) / median(b); {
+	case r >= 100:
+		return fmt.Sprintf("%.0f", r)
+	case r >= 0.1:
+		return fmt.Sprintf("%.2f", r)
+	default:
+		return fmt.Sprintf("%.2g", r)
+	}
+}
+
+func (b *benchmark) jobs() (n int) {
+	for _, list := range b.found {
+		n += count(list)
+	}
+	return n
+}
+
+// count is exact: the jobs that handlers counted, or that an enqueuer got its reply for.
+func count(list []metrics) (n int) {
+	for _, m := range list {
+		n += int(m["jobs"])
+	}
+	return n
 }
 
 func of(list []metrics, metric string) (values []float64) {
@@ -135,3 +146,12 @@ func median(values []float64) float64 {
 	}
 	return (sorted[n/2-1] + sorted[n/2]) / 2
 }
+
+func rounds(n int) string {
+	if n == 1 {
+		return "1 round"
+	}
+	return fmt.Sprintf("%d rounds", n)
+}
+
+func (b *benchmark) took() time.Duration { return time.Since(b.began).Round(time.Second) }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,7 @@ func fill(ctx context.Context, o *order, q contender) (metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return metrics{"bytes": (after - before) / float64(jobs)}, nil
+	return metrics{"jobs": float64(jobs), "bytes": (after - before) / float64(jobs)}, nil
 }
 
 func usedMemory(ctx context.Context, o *order) (float64, error) {
@@ -153,7 +154,7 @@ func perJob(ctx context.Context, meter *meter, jobs int) (metrics, error) {
 	n := float64(jobs)
 	return metrics{
 		"jobs": n, "rate": n / m["seconds"], "cpu": m["cpu"] / n * 1e5, "redis": m["redis"] / n * 1e5,
-		"both": (m["cpu"] + m["redis"]) / n * 1e5, "commands": m["commands"] / n,
+		"both": (m["cpu"] + m["redis"]) / n * 1e5, "commands": m["commands"] / n, "reads": m["reads"] / n,
 	}, nil
 }
 
@@ -161,7 +162,7 @@ func perJob(ctx context.Context, meter *meter, jobs int) (metrics, error) {
 // ending: the worker has stopped by then.
 func measureDrain(ctx context.Context, o *order, q contender) (metrics, error) {
 	var ran, peak atomic.Int64
-	finished := make(chan time.Time, 1)
+	half, finished := make(chan struct{}), make(chan time.Time, 1)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	meter, err := startMeter(context.WithoutCancel(ctx), o)
@@ -180,11 +181,25 @@ func measureDrain(ctx context.Context, o *order, q contender) (metrics, error) {
 			switch n := ran.Add(1); {
 			case n == int64(o.Jobs/2):
 				peak.Store(int64(residentBytes()))
+				close(half)
 			case n == int64(o.Jobs):
 				finished <- time.Now()
 			}
 		})
 	}()
+	connected := make(chan metrics, 1)
+	if len(o.Queues) > 0 {
+		go func() {
+			<-half
+			m := metrics{}
+			if n, err := meter.connections(context.WithoutCancel(ctx)); err == nil {
+				m["connections"] = n
+			}
+			connected <- m
+		}()
+	} else {
+		connected <- nil
+	}
 	var last time.Time
 	select {
 	case last = <-finished:
@@ -193,17 +208,20 @@ func measureDrain(ctx context.Context, o *order, q contender) (metrics, error) {
 	case <-time.After(3 * time.Minute):
 		return nil, fmt.Errorf("after three minutes only %d of %d jobs had run", ran.Load(), o.Jobs)
 	}
-	took := last.Sub(meter.began)
+	took, connections := last.Sub(meter.began), <-connected
 	stop()
 	if err := <-done; err != nil {
 		return nil, err
 	}
-	m, err := perJob(context.WithoutCancel(ctx), meter, o.Jobs)
+	if n := twice.Load(); n > 0 {
+		return nil, fmt.Errorf("%d of %d jobs ran twice", n, o.Jobs)
+	}
+	m, err := perJob(context.WithoutCancel(ctx), meter, int(ran.Load())) // with a backlog, some more have run by now
 	if err != nil {
 		return nil, err
 	}
 	m["rate"] = float64(o.Jobs) / took.Seconds()
 	m["rss"] = float64(peak.Load())
-	m["twice"] = float64(twice.Load())
+	maps.Copy(m, connections)
 	return m, nil
 }

@@ -75,9 +75,9 @@ func startRedis(ctx context.Context, args ...string) (*server, string, error) {
 	return s, addr, until(10*time.Second, func() error { return rdb.Ping(ctx).Err() })
 }
 
-// startCluster runs three masters.
+// startCluster runs masters that share the slots evenly.
 func startCluster(ctx context.Context) (servers []*server, addrs []string, err error) {
-	for range 3 {
+	for range testMasters {
 		s, addr, err := startRedis(ctx, "--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf")
 		if s != nil {
 			servers = append(servers, s)
@@ -87,14 +87,13 @@ func startCluster(ctx context.Context) (servers []*server, addrs []string, err e
 		}
 		addrs = append(addrs, addr)
 	}
-	const slots = 16384
 	for i, addr := range addrs {
 		rdb := redis.NewClient(&redis.Options{Addr: addr})
 		defer func() { _ = rdb.Close() }()
 		if err := rdb.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err(); err != nil {
 			return servers, nil, err
 		}
-		if err := rdb.ClusterAddSlotsRange(ctx, i*slots/3, (i+1)*slots/3-1).Err(); err != nil {
+		if err := rdb.ClusterAddSlotsRange(ctx, i*slots/testMasters, (i+1)*slots/testMasters-1).Err(); err != nil {
 			return servers, nil, err
 		}
 		host, port, _ := net.SplitHostPort(addrs[0])
@@ -134,50 +133,58 @@ func until(limit time.Duration, try func() error) error {
 var errNoPostgres = errors.New("not installed")
 
 // startPostgres runs PostgreSQL with its own defaults, which are durable. It does not run as root, so that root needs
-// its package's user.
-func startPostgres() (*server, string, error) {
+// its package's user. The version is what its program says of itself.
+func startPostgres() (s *server, dsn, version string, err error) {
 	bin := ""
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", "/usr/local/pgsql/bin/initdb"} {
+	if found, err := exec.LookPath("initdb"); err == nil {
+		bin = filepath.Dir(found)
+	}
+	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb", "/usr/local/pgsql/bin/initdb"} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
 			bin = filepath.Dir(found[len(found)-1])
 		}
 	}
 	if bin == "" {
-		return nil, "", errNoPostgres
+		return nil, "", "", errNoPostgres
 	}
 	dir, err := os.MkdirTemp("", "smallage-bench-postgres-")
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
 	var as *syscall.Credential
 	if os.Getuid() == 0 {
 		owner, err := user.Lookup("postgres")
 		if err != nil {
-			return nil, "", fmt.Errorf("%w for a user other than root: %w", errNoPostgres, err)
+			return nil, "", "", fmt.Errorf("%w for a user other than root: %w", errNoPostgres, err)
 		}
 		uid, _ := strconv.Atoi(owner.Uid)
 		gid, _ := strconv.Atoi(owner.Gid)
 		as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 		if err := os.Chown(dir, uid, gid); err != nil {
-			return nil, "", err
+			return nil, "", "", err
 		}
 	}
 	data := filepath.Join(dir, "data")
 	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-A", "trust", "-U", "postgres")
 	initdb.Dir, initdb.SysProcAttr = dir, &syscall.SysProcAttr{Credential: as}
 	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, "", fmt.Errorf("initdb: %w: %s", err, out)
+		return nil, "", "", fmt.Errorf("initdb: %w: %s", err, out)
 	}
 	port, err := freePort()
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
-	s, err := launch(dir, as, filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-k", dir)
+	said, err := exec.Command(filepath.Join(bin, "postgres"), "--version").Output()
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", fmt.Errorf("postgres --version: %w", err)
+	}
+	s, err = launch(dir, as, filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-c", "listen_addresses=127.0.0.1", "-k", dir)
+	if err != nil {
+		return nil, "", "", err
 	}
 	addr := "127.0.0.1:" + strconv.Itoa(port)
-	return s, "postgres://postgres@" + addr + "/postgres?sslmode=disable", until(20*time.Second, func() error {
+	dsn = "postgres://postgres@" + addr + "/postgres?sslmode=disable"
+	return s, dsn, strings.TrimSpace(string(said)), until(20*time.Second, func() error {
 		conn, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = conn.Close()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,7 +24,7 @@ type smallageQueue struct {
 }
 
 func (q *smallageQueue) open(_ context.Context, o *order) (err error) {
-	q.o, q.rdb = o, redis.NewUniversalClient(&redis.UniversalOptions{Addrs: o.Redis, PoolSize: 100})
+	q.o, q.rdb = o, redis.NewUniversalClient(&redis.UniversalOptions{Addrs: o.Redis, PoolSize: 100, IsClusterMode: o.Features.Cluster})
 	q.client, err = smallage.NewClient(q.rdb, smallage.ClientConfig{})
 	return err
 }
@@ -40,7 +41,7 @@ func (q *smallageQueue) send(ctx context.Context, to smallage.Enqueuer, id uuid.
 	if f.Timeout {
 		return tasks.TimedEnqueue(ctx, to, id)
 	}
-	if !f.Dedup && !f.Result {
+	if !f.Dedup && !f.Result && len(q.o.Queues) == 0 {
 		return tasks.NoopEnqueue(ctx, to, id)
 	}
 	var opts []smallage.Option[tasks.NoopArgs]
@@ -49,6 +50,9 @@ func (q *smallageQueue) send(ctx context.Context, to smallage.Enqueuer, id uuid.
 	}
 	if f.Result {
 		opts = append(opts, tasks.NoopWith.ResultTTL(resultTTL))
+	}
+	if n := len(q.o.Queues); n > 0 {
+		opts = append(opts, tasks.NoopWith.Queue(q.o.Queues[number(id)%n]))
 	}
 	return tasks.NoopEnqueue(ctx, to, id, opts...)
 }
@@ -74,6 +78,12 @@ func (q *smallageQueue) work(ctx context.Context, handle func(uuid.UUID)) error 
 		Concurrency: q.o.Concurrency, DedupTTL: dedupTTL,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
+	if len(q.o.Queues) > 0 {
+		cfg.Queues = map[string]int{}
+		for _, name := range q.o.Queues {
+			cfg.Queues[name] = 1
+		}
+	}
 	if f.Heartbeat {
 		cfg.Lease = 400 * time.Millisecond
 	}
@@ -87,6 +97,23 @@ func (q *smallageQueue) work(ctx context.Context, handle func(uuid.UUID)) error 
 	if f.Counters {
 		cfg.Observer = &counters{}
 	}
+	if !f.Telemetry {
+		return q.run(ctx, cfg, handle)
+	}
+	t, err := newTelemetry()
+	if err != nil {
+		return err
+	}
+	cfg.Observer, cfg.Middleware = t, append(cfg.Middleware, t.trace)
+	var ran atomic.Int64
+	err = q.run(ctx, cfg, func(id uuid.UUID) {
+		ran.Add(1)
+		handle(id)
+	})
+	return errors.Join(err, t.verify(context.WithoutCancel(ctx), ran.Load()))
+}
+
+func (q *smallageQueue) run(ctx context.Context, cfg smallage.WorkerConfig, handle func(uuid.UUID)) error {
 	worker, err := smallage.NewWorker(q.rdb, cfg, tasks.Dispatch(handle))
 	if err != nil {
 		return err
