@@ -17,8 +17,8 @@ test: ## set up, lint, and test against the embedded and a real server
 soak: ## the long forms of the crash and restart tests; SOAK_JOBS=20000
 	SMALLAGE_SOAK=$(SOAK_JOBS) $(GO) test -count=1 -timeout 2h -v -run 'NoJobIsLost|RestartsOf' ./internal/crashtest
 
-bench: ## measure beside Redis itself and other queues, and write bench/RESULTS.md
-	cd bench && $(GO) run . -out RESULTS.md
+bench: ## measure beside Redis itself and other queues, about half an hour; writes bench/RESULTS.md and the tables in docs
+	cd bench && $(GO) run . -out RESULTS.md -docs ../docs/performance.md,../README.md
 
 bench-short: ## the same in under five minutes, without writing
 	cd bench && $(GO) run . -short
