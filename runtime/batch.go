@@ -32,10 +32,18 @@ type batchJob struct {
 // Enqueue checks the job and keeps it, and returns the id that it will have. Nothing is sent. Errors: ErrInvalid, or
 // ctx's error.
 func (b *Batch) Enqueue(ctx context.Context, job Job) (JobID, error) {
+	if err := job.check(); err != nil {
+		return JobID{}, err
+	}
+	return b.enqueueEncoded(ctx, job)
+}
+
+// enqueueEncoded is Enqueue for a job whose arguments are known to be JSON.
+func (b *Batch) enqueueEncoded(ctx context.Context, job Job) (JobID, error) {
 	if err := ctx.Err(); err != nil {
 		return JobID{}, fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
 	}
-	if err := job.check(); err != nil {
+	if err := job.checkEncoded(); err != nil {
 		return JobID{}, err
 	}
 	brought := !job.ID.IsZero()
@@ -169,7 +177,7 @@ func (c *Client) collect(ctx context.Context, job Job) (JobID, error) {
 		return JobID{}, errors.New("smallage: a middleware replaced the context of a batch's job; derive from the one it was given")
 	}
 	collected := &s.jobs[s.now]
-	o, err := c.prepare(ctx, job, collected.brought || job.ID != collected.ID)
+	o, err := c.prepare(ctx, job, collected.brought || job.ID != collected.ID, sameBytes(job.Args, collected.Args))
 	if err != nil {
 		return JobID{}, err
 	}
@@ -198,8 +206,13 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 		}
 		return
 	}
+	queue := ""
 	for i := first; i < last; i++ {
-		if err := c.register(ctx, s.out[i].job.Queue); err != nil {
+		if s.out[i].job.Queue == queue {
+			continue
+		}
+		queue = s.out[i].job.Queue
+		if err := c.register(ctx, queue); err != nil {
 			for ; first < last; first++ {
 				fail(first, enqueueError(&s.out[first].job, err, false))
 			}

@@ -101,8 +101,20 @@ func (c *Client) Enqueue(ctx context.Context, job Job) (JobID, error) {
 	return c.enqueuer.Enqueue(ctx, job)
 }
 
+// enqueueEncoded is Enqueue for a job whose arguments are known to be JSON. Middleware may change them.
+func (c *Client) enqueueEncoded(ctx context.Context, job Job) (JobID, error) {
+	if c.rdb == nil || len(c.cfg.Middleware) > 0 {
+		return c.Enqueue(ctx, job)
+	}
+	return c.sendChecked(ctx, job, true)
+}
+
 func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
-	o, err := c.prepare(ctx, job, !job.ID.IsZero())
+	return c.sendChecked(ctx, job, false)
+}
+
+func (c *Client) sendChecked(ctx context.Context, job Job, encoded bool) (JobID, error) {
+	o, err := c.prepare(ctx, job, !job.ID.IsZero(), encoded)
 	if err != nil {
 		return JobID{}, err
 	}
@@ -129,9 +141,13 @@ type outgoing struct {
 }
 
 // prepare checks a job and makes its command. brought says that the caller chose the job's id, so that enqueuing it is
-// idempotent.
-func (c *Client) prepare(ctx context.Context, job Job, brought bool) (*outgoing, error) {
-	if err := job.check(); err != nil {
+// idempotent; encoded, that the arguments are known to be JSON.
+func (c *Client) prepare(ctx context.Context, job Job, brought, encoded bool) (*outgoing, error) {
+	check := job.check
+	if encoded {
+		check = job.checkEncoded
+	}
+	if err := check(); err != nil {
 		return nil, err
 	}
 	if len(job.Args) > c.cfg.MaxArgsBytes {
@@ -282,40 +298,6 @@ func (c *Client) register(ctx context.Context, queue string) error {
 	defer c.mu.Unlock()
 	c.registered[queue] = time.Now()
 	return nil
-}
-
-// recentIDs remembers the last few thousand jobs that were enqueued without asking for a result, so that waiting for
-// one fails at once instead of at its timeout.
-type recentIDs struct {
-	mu    sync.Mutex
-	known map[JobID]struct{}
-	ring  []JobID
-	next  int
-}
-
-const recentIDsKept = 4096
-
-func (r *recentIDs) add(id JobID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.known == nil {
-		r.known = make(map[JobID]struct{})
-	}
-	if len(r.ring) < recentIDsKept {
-		r.ring = append(r.ring, id)
-	} else {
-		delete(r.known, r.ring[r.next])
-		r.ring[r.next] = id
-		r.next = (r.next + 1) % recentIDsKept
-	}
-	r.known[id] = struct{}{}
-}
-
-func (r *recentIDs) has(id JobID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, known := r.known[id]
-	return known
 }
 
 func atoi(s string) int64 {

@@ -56,6 +56,11 @@ func (t *Task[A]) Enqueue(ctx context.Context, q Enqueuer, args A, opts []Option
 	if err := apply(&job, opts); err != nil {
 		return JobID{}, err
 	}
+	if q, ok := q.(interface {
+		enqueueEncoded(context.Context, Job) (JobID, error)
+	}); ok {
+		return q.enqueueEncoded(ctx, job)
+	}
 	return q.Enqueue(ctx, job)
 }
 
