@@ -170,7 +170,7 @@ func (d *DeadLetters) replay(ctx context.Context, job *DeadJob) (bool, error) {
 	if job.ID.IsZero() {
 		return false, invalidf("dead job %s of queue %s: it has no readable id and cannot be replayed; delete it, and enqueue it anew from its Fields", job.DeathID, job.Queue)
 	}
-	result, token := d.keys.result(job.ID)
+	result, token, _ := d.keys.outcome(job.ID)
 	if _, err := forgetScript.run(ctx, d.rdb, []string{result, token}, job.DeathID); err != nil {
 		return false, deadError("replay", job.Queue, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -177,8 +178,14 @@ func (h *breaker) refuses(cmd redis.Cmder) bool {
 	if !h.failing.Load() || len(args) < 4 {
 		return false
 	}
-	key, _ := args[3].(string)
-	if i := len(key); i == 0 || key[i-1] != '}' || cmd.Name() != "evalsha" {
+	var key any
+	switch cmd.Name() {
+	case "set":
+		key = args[1]
+	case "evalsha":
+		key = args[3]
+	}
+	if name, _ := key.(string); !strings.HasSuffix(name, "}") { // of a dedup key
 		return false
 	}
 	h.failed.Add(1)

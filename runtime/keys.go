@@ -39,13 +39,11 @@ func (k *keyspace) queue(name string) *queueKeys {
 // registry is the set of all queues that were ever used.
 func (k *keyspace) registry() string { return k.ns + ":{queues}" }
 
-func (k *keyspace) result(id JobID) (result, token string) {
+// outcome names the keys of a job's outcome, and the channel on which it is announced. On a cluster all have one slot.
+func (k *keyspace) outcome(id JobID) (result, token, notice string) {
 	base := k.ns + ":{r:" + id.String() + "}:"
-	return base + "result", base + "token"
+	return base + "result", base + "token", base + "notice"
 }
-
-// notice is the channel on which the outcome of a job is announced. On a cluster it has the outcome's slot.
-func (k *keyspace) notice(id JobID) string { return k.ns + ":{r:" + id.String() + "}:notice" }
 
 // dedup escapes the key so that no two keys meet and none ends the hash tag early.
 func (k *keyspace) dedup(key string) string {

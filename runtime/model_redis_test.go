@@ -65,7 +65,7 @@ type outcomeDump struct {
 func readDump(ctx context.Context, rdb *redis.Client, k *queueKeys, dedup string, jobs []JobID, keys *keyspace) (*dump, error) {
 	names := []string{k.stream, k.delayed, k.delayedJobs, k.dead, k.deadJobs, k.verdict, dedup}
 	for _, id := range jobs {
-		result, token := keys.result(id)
+		result, token, _ := keys.outcome(id)
 		names = append(names, result, token)
 	}
 	reply, err := dumpScript.Run(ctx, rdb, names).Result()
@@ -158,7 +158,7 @@ func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (w *wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if f := w.beforeClaim; f != nil && cmd.Name() == "evalsha" && cmd.Args()[1] == claimScript.sha {
+		if f := w.beforeClaim; f != nil && (cmd.Name() == "set" || cmd.Name() == "evalsha" && cmd.Args()[1] == claimScript.sha) {
 			w.beforeClaim = nil
 			f()
 		}
@@ -196,9 +196,12 @@ func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// note records a call of one of the runtime's scripts, and reports whether it is one.
+// note records a call of one of the runtime's scripts, and reports whether it is one, or what does a script's work.
 func (w *wire) note(cmd redis.Cmder) bool {
 	args := cmd.Args()
+	if cmd.Name() == "set" { // a claim of a free key
+		return true
+	}
 	if cmd.Name() != "evalsha" || len(args) < 5 {
 		return false
 	}

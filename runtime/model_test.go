@@ -63,7 +63,7 @@ func (w *world) close() {
 		w.k.pass, w.k.sweep, w.keys.registry(), w.dedup,
 	}
 	for _, id := range w.order {
-		result, token := w.keys.result(id)
+		result, token, _ := w.keys.outcome(id)
 		keys = append(keys, result, token)
 	}
 	w.rdb.Unlink(context.Background(), keys...)
@@ -282,7 +282,7 @@ func (w *world) replay(t *rapid.T) {
 	ctx := context.Background()
 	w.jobs[id].forgotten = true
 	if dies {
-		result, token := w.keys.result(id)
+		result, token, _ := w.keys.outcome(id)
 		if _, err := forgetScript.run(ctx, w.rdb, []string{result, token}, death); err != nil {
 			t.Fatalf("forget: %v", err)
 		}

@@ -46,7 +46,7 @@ var (
 	verdictScript = newScript("clock", "owned", "verdict")
 	finishScript  = newScript("clock", "owned", "job", "dead", "finish")
 	releaseScript = newScript("owned", "release")
-	outcomeScript = newScript("clock", "job", "outcome")
+	outcomeScript = newScript("outcome")
 	lookScript    = newScript("look")
 	claimScript   = newScript("claim")
 	doneScript    = newScript("done")
@@ -65,58 +65,89 @@ type scriptCall struct {
 	script *script
 	keys   []string
 	args   []any
+	form   form
+	bare   []any // a plain command that does what the script does where nothing stands in its way, and else does nothing
 	sent   time.Time
 	reply  any
 	err    error
 }
 
+// form is how a call is sent.
+type form uint8
+
+const (
+	formSHA   form = iota
+	formBare       // the plain command; where it does nothing, the script follows
+	formWhole      // the script's text, for a server that does not know it, as after a restart
+)
+
 func newCall(s *script, keys []string, args ...any) *scriptCall {
 	return &scriptCall{script: s, keys: keys, args: args}
 }
 
-// runScripts sends the calls in one flush and fills in each one's reply or error. Scripts that the server does not know,
-// as after a restart, are sent whole in a second flush: all of them are safe to send again.
+// runScripts sends the calls in one flush and fills in each one's reply or error. Those that must be sent in another form
+// go in a second flush: all of them are safe to send again.
 func runScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) {
-	if len(calls) == 0 {
-		return
-	}
-	unknown := sendScripts(ctx, rdb, calls, false)
-	if len(unknown) > 0 {
-		sendScripts(ctx, rdb, unknown, true)
+	runScriptsAnd(ctx, rdb, calls, nil)
+}
+
+// runScriptsAnd is runScripts with more commands behind the calls, in the same flush. Each holds its own error.
+func runScriptsAnd(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall, behind func(redis.Pipeliner)) {
+	for len(calls) > 0 {
+		calls = sendScripts(ctx, rdb, calls, behind)
+		behind = nil
 	}
 }
 
-// sendScripts returns the calls whose script the server does not know.
-func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall, whole bool) (unknown []*scriptCall) {
+// sender is a client or a pipeline.
+type sender interface {
+	redis.Cmdable
+	Do(ctx context.Context, args ...any) *redis.Cmd
+}
+
+// sendScripts returns the calls that must be sent in another form.
+func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall, behind func(redis.Pipeliner)) (again []*scriptCall) {
 	sent := time.Now()
 	cmds := make([]*redis.Cmd, len(calls))
-	send := func(on redis.Cmdable) {
+	send := func(on sender) {
 		for i, c := range calls {
-			if whole {
-				cmds[i] = on.Eval(ctx, c.script.source, c.keys, c.args...)
-			} else {
+			switch c.form {
+			case formBare:
+				cmds[i] = on.Do(ctx, c.bare...)
+			case formSHA:
 				cmds[i] = on.EvalSha(ctx, c.script.sha, c.keys, c.args...)
+			case formWhole:
+				cmds[i] = on.Eval(ctx, c.script.source, c.keys, c.args...)
 			}
 		}
 	}
-	if len(calls) == 1 {
+	if len(calls) == 1 && behind == nil {
 		send(rdb)
 	} else {
 		pipe := rdb.Pipeline()
 		send(pipe)
+		if behind != nil {
+			behind(pipe)
+		}
 		_, _ = pipe.Exec(ctx) // each command holds its own error
 	}
 	for i, c := range calls {
 		c.sent = sent
 		c.reply, c.err = cmds[i].Result()
-		if errors.Is(c.err, redis.Nil) {
+		none := errors.Is(c.err, redis.Nil)
+		if none {
 			c.err = nil
 		}
-		if c.err != nil && !whole && redis.HasErrorPrefix(c.err, "NOSCRIPT") {
-			unknown = append(unknown, c)
+		switch {
+		case c.form == formBare && none:
+			c.form = formSHA
+			again = append(again, c)
+		case c.form == formSHA && c.err != nil && redis.HasErrorPrefix(c.err, "NOSCRIPT"):
+			c.form = formWhole
+			again = append(again, c)
 		}
 	}
-	return unknown
+	return again
 }
 
 // run sends one call.

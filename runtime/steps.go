@@ -208,25 +208,58 @@ func (x *endings) finished(e *ending, reply any) {
 
 func (x *endings) outcomeCall(e *ending) *scriptCall {
 	env := &e.d.env
-	result, token := x.s.keys.result(env.id)
-	args := []any{env.resultTTL.Milliseconds(), string(e.status), x.s.keys.notice(env.id), "task", env.task}
+	fields := append(make([]any, 0, 18), "status", string(e.status), "task", env.task)
 	if e.v != nil {
-		args = append(args, "attempts", e.v.Runs, "error", e.v.Error)
+		fields = append(fields, "attempts", strconv.Itoa(e.v.Runs), "error", e.v.Error)
 		for _, optional := range [][2]string{{"reason", string(e.v.Reason)}, {"owner", e.v.Owner}, {"death", e.v.Death}} {
 			if optional[1] != "" {
-				args = append(args, optional[0], optional[1])
+				fields = append(fields, optional[0], optional[1])
 			}
 		}
 	} else {
-		args = append(args, "attempts", env.attempt)
+		fields = append(fields, "attempts", strconv.Itoa(env.attempt))
 		if e.value != nil {
-			args = append(args, "value", e.value)
+			fields = append(fields, "value", e.value)
 		}
 		if e.lost {
-			args = append(args, "lost", "1")
+			fields = append(fields, "lost", "1")
 		}
 	}
-	return newCall(outcomeScript, []string{result, token}, args...)
+	result, token, notice := x.s.keys.outcome(env.id)
+	args := append(make([]any, 0, 4+len(fields)), env.resultTTL.Milliseconds(), string(e.status), notice, packFields(fields, largestNotice))
+	return newCall(outcomeScript, []string{result, token}, append(args, fields...)...)
+}
+
+// largestNotice is the largest outcome that travels in its notice, in bytes.
+const largestNotice = 1024
+
+// packFields writes texts, each a string or bytes, as job.lua's pack does. Where they have more than limit bytes it
+// returns nothing.
+func packFields(fields []any, limit int) []byte {
+	size := 0
+	for _, field := range fields {
+		switch text := field.(type) {
+		case string:
+			size += len(text)
+		case []byte:
+			size += len(text)
+		}
+	}
+	if size > limit {
+		return nil
+	}
+	packed := make([]byte, 0, size+4*len(fields))
+	for _, field := range fields {
+		switch text := field.(type) {
+		case string:
+			packed = append(strconv.AppendInt(packed, int64(len(text)), 10), ':')
+			packed = append(packed, text...)
+		case []byte:
+			packed = append(strconv.AppendInt(packed, int64(len(text)), 10), ':')
+			packed = append(packed, text...)
+		}
+	}
+	return packed
 }
 
 // leaseFresh holds while no other worker can have taken the entry over: the last confirmed renewal is younger than the

@@ -184,7 +184,7 @@ func (c *Client) lookUp(ctx context.Context, ids []JobID) ([]Result, []error) {
 	pipe := c.rdb.Pipeline()
 	replies := make([]func() (map[string]string, error), len(ids))
 	for i, id := range ids {
-		key, _ := c.keys.result(id)
+		key, _, _ := c.keys.outcome(id)
 		if readsFromReplicas(c.rdb) {
 			cmd := pipe.Eval(ctx, lookScript.source, []string{key})
 			replies[i] = func() (map[string]string, error) { return fieldMap(cmd.Result()) }

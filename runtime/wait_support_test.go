@@ -3,7 +3,6 @@ package smallage_test
 import (
 	"context"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -37,23 +36,11 @@ func (b *waitBench) key(id smallage.JobID, kind string) string {
 	return b.ns + ":{r:" + id.String() + "}:" + kind
 }
 
-// outcomeSource is the script by which workers write outcomes.
-var outcomeSource = func() string {
-	var source strings.Builder
-	for _, name := range []string{"clock", "job", "outcome"} {
-		text, err := os.ReadFile("lua/" + name + ".lua")
-		if err != nil {
-			panic(err)
-		}
-		source.Write(text)
-	}
-	return source.String()
-}()
-
 // end writes the outcome of a job as a worker does, and returns the status that stands.
 func (b *waitBench) end(id smallage.JobID, status smallage.Status, fields ...any) (string, error) {
-	return b.rdb.Eval(context.Background(), outcomeSource, []string{b.key(id, "result"), b.key(id, "token")},
-		append([]any{60_000, string(status), b.key(id, "notice")}, fields...)...).Text()
+	source, args := smallage.OutcomeCall(append([]any{"status", string(status)}, fields...)...)
+	return b.rdb.Eval(context.Background(), source, []string{b.key(id, "result"), b.key(id, "token")},
+		append([]any{60_000, string(status), b.key(id, "notice")}, args...)...).Text()
 }
 
 func (b *waitBench) mustEnd(id smallage.JobID, status smallage.Status, fields ...any) {

@@ -99,9 +99,9 @@ func (w *waits) join(ids []JobID) *waiter {
 		}
 		v := w.watches[id]
 		if v == nil {
-			key, token := w.client.keys.result(id)
+			key, token, channel := w.client.keys.outcome(id)
 			v = &watch{
-				id: id, key: key, token: token, channel: w.client.keys.notice(id),
+				id: id, key: key, token: token, channel: channel,
 				waiters: make(map[*waiter]struct{}, 1), looked: time.Now(),
 			}
 			w.watches[id] = v
