@@ -16,12 +16,18 @@ import (
 type endings struct {
 	s *session
 
-	mu      sync.Mutex
-	changed sync.Cond
-	waiting []*ending
-	open    int // begun and not finished
-	closed  bool
+	mu       sync.Mutex
+	due      sync.Cond // something may be flushed, or the endings are closed
+	settled  sync.Cond // nothing is open any more, or the endings are closed
+	waiting  []*ending
+	flushing int // flushes under way
+	open     int // begun and not finished
+	closed   bool
 }
+
+// flushesOfEndings is how many flushes may be under way at once: Redis works on one while the worker looks at the replies
+// to the other.
+const flushesOfEndings = 2
 
 // step is where an ending stands.
 type step uint8
@@ -58,7 +64,7 @@ type ending struct {
 
 func newEndings(s *session) *endings {
 	x := &endings{s: s}
-	x.changed.L = &x.mu
+	x.due.L, x.settled.L = &x.mu, &x.mu
 	return x
 }
 
@@ -141,8 +147,22 @@ func (x *endings) submit(e *ending) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.open++
-	x.waiting = append(x.waiting, e)
-	x.changed.Broadcast()
+	x.add(e)
+}
+
+// add queues endings for the next flush.
+func (x *endings) add(list ...*ending) {
+	x.waiting = append(x.waiting, list...)
+	if x.mayFlush() {
+		x.due.Signal()
+	}
+}
+
+// mayFlush holds where a flush may begin: at once where none is under way. Beside another it is worth its round trip only
+// for a good part of what the worker runs; fewer go as soon as the other is over.
+func (x *endings) mayFlush() bool {
+	n := len(x.waiting)
+	return n > 0 && (x.flushing == 0 || x.flushing < flushesOfEndings && n >= max(4, x.s.cfg.Concurrency/6))
 }
 
 // idle waits until every ending that was begun is finished, or run has stopped.
@@ -150,94 +170,117 @@ func (x *endings) idle() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for x.open > 0 && !x.closed {
-		x.changed.Wait()
+		x.settled.Wait()
 	}
 }
 
 // run flushes until stop is closed. What is not finished then stays pending in Redis.
 func (x *endings) run(stop <-chan struct{}) {
-	stopped := make(chan struct{})
-	defer close(stopped)
-	go func() {
-		select {
-		case <-stop:
-		case <-stopped:
-		}
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		x.closed = true
-		x.changed.Broadcast()
-	}()
+	var flushers sync.WaitGroup
+	for range flushesOfEndings {
+		flushers.Go(x.flushAlways)
+	}
+	<-stop
+	x.mu.Lock()
+	x.closed = true
+	x.due.Broadcast()
+	x.settled.Broadcast()
+	x.mu.Unlock()
+	flushers.Wait()
+}
+
+func (x *endings) flushAlways() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	for {
-		x.mu.Lock()
-		for len(x.waiting) == 0 && !x.closed {
-			x.changed.Wait()
+		for !x.closed && !x.mayFlush() {
+			x.due.Wait()
+		}
+		if x.closed {
+			return
 		}
 		batch := x.waiting
 		x.waiting = nil
-		closed := x.closed
+		x.flushing++
 		x.mu.Unlock()
-		if closed {
-			return
-		}
 		x.flush(batch)
+		x.mu.Lock()
+		x.flushing--
 	}
 }
 
 // flush sends the current step of each ending and moves each on by its reply.
 func (x *endings) flush(batch []*ending) {
 	var calls []*scriptCall
-	spans := make([]int, len(batch)+1)
-	acks := map[*queueState][]*ending{}
-	for i, e := range batch {
+	var acks []queueAcks
+	var few [2]int // most batches are acknowledges alone
+	spans := few[:1]
+	for _, e := range batch {
 		if e.step == stepAck {
 			if e.d != nil {
 				e.d.ending.Store(true)
 			}
-			acks[e.queue] = append(acks[e.queue], e)
-		} else {
-			calls = append(calls, x.calls(e)...)
+			acks = addAck(acks, e)
+			continue
 		}
-		spans[i+1] = len(calls)
+		calls = append(calls, x.calls(e)...)
+		spans = append(spans, len(calls))
 	}
-	ackCalls := make(map[*queueState]*scriptCall, len(acks))
-	for q, list := range acks {
-		ackCalls[q] = x.ackCall(q, list)
-		calls = append(calls, ackCalls[q])
+	for i := range acks {
+		acks[i].call = x.ackCall(acks[i].queue, acks[i].list)
+		calls = append(calls, acks[i].call)
 	}
 	stepPoint("before", batch)
-	runScripts(x.s.base, x.s.rdb, calls)
+	reads := x.s.sendAndRead(calls, acks)
 	stepPoint("after", batch)
 
-	var over, again []*ending
-	for i, e := range batch {
+	over, again := make([]*ending, 0, len(batch)), make([]*ending, 0, len(spans)-1)
+	for _, e := range batch {
 		if e.step == stepAck {
 			continue
 		}
-		if err := firstError(calls[spans[i]:spans[i+1]]); err != nil {
+		own := calls[spans[0]:spans[1]]
+		spans = spans[1:]
+		if err := firstError(own); err != nil {
 			x.stepFailed(e, err)
 			continue
 		}
 		e.tries = 0
-		x.advance(e, calls[spans[i]:spans[i+1]])
+		x.advance(e, own)
 		if e.step == stepOver {
 			over = append(over, e)
 		} else {
 			again = append(again, e)
 		}
 	}
-	for q, list := range acks {
-		c := ackCalls[q]
-		if c.err != nil {
-			for _, e := range list {
-				x.stepFailed(e, c.err)
+	for _, a := range acks {
+		if a.call.err != nil {
+			for _, e := range a.list {
+				x.stepFailed(e, a.call.err)
 			}
 			continue
 		}
-		x.acknowledged(list, replyList(c.reply))
-		over = append(over, list...)
+		x.acknowledged(a.list, replyList(a.call.reply))
+		over = append(over, a.list...)
 	}
-	x.finish(over, again)
+	x.finish(over, again, reads)
+}
+
+// queueAcks are a flush's acknowledges in one queue.
+type queueAcks struct {
+	queue *queueState
+	list  []*ending
+	call  *scriptCall
+}
+
+func addAck(acks []queueAcks, e *ending) []queueAcks {
+	for i := range acks {
+		if acks[i].queue == e.queue {
+			acks[i].list = append(acks[i].list, e)
+			return acks
+		}
+	}
+	return append(acks, queueAcks{queue: e.queue, list: []*ending{e}})
 }
 
 func (x *endings) acknowledged(list []*ending, stale []any) {
@@ -250,8 +293,8 @@ func (x *endings) acknowledged(list []*ending, stale []any) {
 	}
 }
 
-// finish lets go of what is over and queues what has further steps.
-func (x *endings) finish(over, again []*ending) {
+// finish lets go of what is over, takes in what was read in its place, and queues what has further steps.
+func (x *endings) finish(over, again []*ending, reads []*flushRead) {
 	held := make([]*delivery, 0, len(over))
 	for _, e := range over {
 		if e.d != nil {
@@ -262,11 +305,15 @@ func (x *endings) finish(over, again []*ending) {
 		x.s.hold.drop(held...)
 		x.s.outage.worked()
 	}
+	for _, r := range reads {
+		x.s.takeIn(r)
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.open -= len(over)
-	x.waiting = append(x.waiting, again...)
-	x.changed.Broadcast()
+	x.add(again...)
+	if x.open -= len(over); x.open == 0 {
+		x.settled.Broadcast()
+	}
 }
 
 // stepFailed tries the step again later; it is the same step, and never the handler.
@@ -276,8 +323,7 @@ func (x *endings) stepFailed(e *ending, err error) {
 	time.AfterFunc(backoff(50*time.Millisecond, 2*time.Second, e.tries), func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.waiting = append(x.waiting, e)
-		x.changed.Broadcast()
+		x.add(e)
 	})
 }
 

@@ -18,6 +18,7 @@ type hold struct {
 	held     int
 	reserved int   // of the limit, for replies to come
 	waiting  int   // runners without a job
+	waking   bool  // one of them was told to look, and has not yet
 	suspects int   // suspects in hand, or about to be taken
 	closed   bool  // no further job starts
 	ended    error // the cause with which all handlers' contexts were ended
@@ -77,7 +78,7 @@ func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	if h.closed || h.wanted == q {
 		return 0
 	}
-	room := h.room(q)
+	room := h.room(q, 0)
 	if room < len(q.pending) {
 		return 0 // there is enough to go on with: one read of many costs less than many reads
 	}
@@ -91,6 +92,28 @@ func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	return room
 }
 
+// reserveBehind sets room aside for a read right behind the acknowledge of some entries, where q is known to have more.
+func (h *hold) reserveBehind(q *queueState, acked int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed || h.wanted == q || q.dry {
+		return 0
+	}
+	room := min(h.room(q, acked), max(1, h.slots/2)) // the other half is for the flush beside this one
+	if room < len(q.pending)/2 {
+		return 0
+	}
+	h.reserved += room
+	q.reserved += room
+	return room
+}
+
+func (h *hold) isClosed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
+}
+
 // reserveRest sets aside whatever room there is, for entries to be taken over.
 func (h *hold) reserveRest(q *queueState) int {
 	h.mu.Lock()
@@ -98,7 +121,7 @@ func (h *hold) reserveRest(q *queueState) int {
 	if h.closed {
 		return 0
 	}
-	room := h.room(q)
+	room := h.room(q, 0)
 	if room == 0 && h.wanted == q && h.held+h.reserved < h.limit {
 		room = 1 // the place that the kept runner leaves free
 	}
@@ -109,7 +132,7 @@ func (h *hold) reserveRest(q *queueState) int {
 
 // room keeps a place for every queue whose jobs do not wait here, whatever runs: of the limit of twice the slots and one
 // per queue, runners take up as many as there are slots, and so do jobs that wait behind their queue's first.
-func (h *hold) room(q *queueState) int {
+func (h *hold) room(q *queueState, acked int) int {
 	share, total, behind := h.slots, q.weight, 0
 	for _, other := range h.queues {
 		behind += max(0, len(other.pending)+other.reserved-1)
@@ -123,7 +146,7 @@ func (h *hold) room(q *queueState) int {
 	if share > 0 {
 		share = max(1, share*q.weight/total)
 	}
-	unstarted, free := len(q.pending)+q.reserved, h.limit-h.held-h.reserved
+	unstarted, free := len(q.pending)+q.reserved, h.limit-h.held-h.reserved+acked
 	room := min(share+1-unstarted, h.slots-behind, free)
 	if unstarted == 0 {
 		room = min(share+1, h.slots-behind+1, free)

@@ -35,6 +35,7 @@ func (h *hold) awaitSuspect() {
 	h.wanted.tickSoon()
 	for h.wanted != nil && !h.closed {
 		h.ready.Wait()
+		h.waking = false
 	}
 	h.waiting--
 	h.keeping = false
@@ -54,7 +55,8 @@ func (h *hold) wake() {
 	case h.waiting == 0:
 	case h.keeping:
 		h.ready.Broadcast()
-	default:
+	case !h.waking:
+		h.waking = true
 		h.ready.Signal()
 	}
 }
@@ -83,6 +85,7 @@ func (h *hold) next() *delivery {
 		h.waiting++
 		h.ready.Wait()
 		h.waiting--
+		h.waking = false
 	}
 	return nil
 }

@@ -51,6 +51,11 @@ func (s *session) read(ctx context.Context, q *queueState) {
 func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 	sent := time.Now()
 	entries, err := s.readGroup(q, room, busy)
+	return s.received(q, entries, room, sent, err)
+}
+
+// received takes in what a read brought, and returns how many entries.
+func (s *session) received(q *queueState, entries []entry, room int, sent time.Time, err error) (int, error) {
 	if err != nil {
 		s.hold.add(q, nil, room)
 		if errors.Is(err, redis.Nil) {
@@ -84,24 +89,29 @@ func (s *session) readGroup(q *queueState, room int, busy bool) ([]entry, error)
 	read := s.readCommand(s.base, q, room, block)
 	if !busy {
 		_ = s.reading.Process(s.base, read) // the command holds its own error
-		return s.entriesOf(read, q, room, block)
+		return s.entriesOf(read, q, &q.buffer, room, block)
 	}
 	pipe := s.reading.Pipeline()
 	_ = pipe.Process(s.base, read)
-	marks := pipe.ZRangeByScoreWithScores(s.base, q.keys.cancel, &redis.ZRangeBy{Min: s.hold.newestMark(q), Max: "+inf"})
+	marks := s.readMarks(pipe, q)
 	_, _ = pipe.Exec(s.base) // each command holds its own error
 	if found, err := marks.Result(); err == nil {
 		s.noteCancelled(q, found)
 	}
-	return s.entriesOf(read, q, room, block)
+	return s.entriesOf(read, q, &q.buffer, room, block)
 }
 
-func (s *session) entriesOf(read *redis.RawCmd, q *queueState, room int, block time.Duration) ([]entry, error) {
+// readMarks asks for the cancel marks since the newest known.
+func (s *session) readMarks(pipe redis.Pipeliner, q *queueState) *redis.ZSliceCmd {
+	return pipe.ZRangeByScoreWithScores(s.base, q.keys.cancel, &redis.ZRangeBy{Min: s.hold.newestMark(q), Max: "+inf"})
+}
+
+func (s *session) entriesOf(read *redis.RawCmd, q *queueState, buffer *readBuffer, room int, block time.Duration) ([]entry, error) {
 	reply, err := read.Result()
 	if err != nil {
 		return nil, err
 	}
-	entries, refused, err := q.buffer.parse(reply)
+	entries, refused, err := buffer.parse(reply)
 	if !refused {
 		return entries, err
 	}
