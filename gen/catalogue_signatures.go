@@ -43,7 +43,7 @@ var (
 		"The type of a parameter, a result or the receiver has an error, or is of a package that has one or is missing. Errors elsewhere in the package do not matter.",
 		"Correct the type. `go vet` shows the same error.")
 	generatedType = kind("generated-type",
-		"%s of %s is of the generated type %s; use a type of your own",
+		"%s of %s uses the generated type %s; use a type of your own",
 		"The signature is what code is generated from, so it cannot use what is generated.",
 		"Declare a type for it, or take the parameters one by one.")
 	cgoType = kind("cgo-type",

@@ -18,8 +18,10 @@ func (t *task) checkResults(signature *types.Signature, r *reporter) {
 		at = t.source.at(t.decl.Type.Results.Pos())
 	}
 	if n == 0 || !types.Identical(results.At(n-1).Type(), errorType) {
-		r.report(noError, at, t.label(), t.resultsInstead(results))
 		t.broken = true
+		if n == 0 || t.typeText(results.At(n-1).Type()) != "error" { // a type of that name is refused for hiding the predeclared one
+			r.report(noError, at, t.label(), t.resultsInstead(results))
+		}
 		return
 	}
 	if n > 2 {
