@@ -27,8 +27,9 @@ type delivery struct {
 	// Of the running handler; guarded by hold.mu.
 	ctx     context.Context
 	job     *jobContext
-	overdue bool // its context had ended at the last look
-	stuck   bool // reported
+	success ending // kept here, since most jobs need no other
+	overdue bool   // its context had ended at the last look
+	stuck   bool   // reported
 }
 
 // suspect holds for entries that were lost so often that they may be what kills workers.
@@ -73,28 +74,28 @@ func decodeVerdict(s string) *verdict {
 	return &v
 }
 
-// newDelivery decodes an entry. It keeps no part of the entry but copies.
-func (s *session) newDelivery(q *queueState, e entry, count int64, prior string, sent time.Time) *delivery {
-	d := &delivery{queue: q, entry: string(e.id), count: int(max(count, 1))}
+// decode fills a delivery from an entry. Of what was read it keeps the arguments, until they are decoded, and else copies.
+func (s *session) decode(d *delivery, q *queueState, e entry, count int64, prior string, sent time.Time) {
+	d.queue, d.entry, d.count = q, string(e.id), int(max(count, 1))
 	d.bad = d.env.decode(e.fields, s.tasks)
 	d.task = s.tasks[d.env.task]
 	if prior != "" {
 		d.prior = decodeVerdict(prior)
 	}
 	d.renewed.Store(since(sent))
-	return d
 }
 
 // takenEntries decodes what a script took over: {id, count, {field, value…}, verdict}.
 func (s *session) takenEntries(q *queueState, reply any, sent time.Time) []*delivery {
 	rows := replyList(reply)
-	taken := make([]*delivery, 0, len(rows))
-	for _, row := range rows {
+	taken, all := make([]*delivery, 0, len(rows)), make([]delivery, len(rows))
+	for i, row := range rows {
 		e := entry{id: []byte(replyText(replyAt(row, 0)))}
 		for _, text := range replyList(replyAt(row, 2)) {
 			e.fields = append(e.fields, []byte(replyText(text)))
 		}
-		taken = append(taken, s.newDelivery(q, e, replyNumber(replyAt(row, 1)), replyText(replyAt(row, 3)), sent))
+		s.decode(&all[i], q, e, replyNumber(replyAt(row, 1)), replyText(replyAt(row, 3)), sent)
+		taken = append(taken, &all[i])
 	}
 	return taken
 }

@@ -72,7 +72,8 @@ func newDeathID() string { return uuid.NewString() }
 
 // done ends a job whose handler returned nil. unkept says why its value cannot be stored, where it cannot.
 func (x *endings) done(d *delivery, value []byte, unkept string) {
-	e := &ending{d: d, queue: d.queue, entry: d.entry, status: StatusOK, value: value}
+	e := &d.success
+	*e = ending{d: d, queue: d.queue, entry: d.entry, status: StatusOK, value: value}
 	if unkept == "" && d.env.resultTTL > 0 && len(value) > x.s.cfg.MaxValueBytes {
 		unkept = "the handler succeeded, but its value of " + strconv.Itoa(len(value)) + " bytes exceeds WorkerConfig.MaxValueBytes, " +
 			strconv.Itoa(x.s.cfg.MaxValueBytes) + "; store it elsewhere and return where"
@@ -162,7 +163,7 @@ func (x *endings) add(list ...*ending) {
 // for a good part of what the worker runs; fewer go as soon as the other is over.
 func (x *endings) mayFlush() bool {
 	n := len(x.waiting)
-	return n > 0 && (x.flushing == 0 || x.flushing < flushesOfEndings && n >= max(4, x.s.cfg.Concurrency/6))
+	return n > 0 && (x.flushing == 0 || x.flushing < flushesOfEndings && n >= max(4, x.s.cfg.Concurrency/3))
 }
 
 // idle waits until every ending that was begun is finished, or run has stopped.
@@ -203,7 +204,9 @@ func (x *endings) flushAlways() {
 		x.waiting = nil
 		x.flushing++
 		x.mu.Unlock()
+		over := x.s.hold.flush()
 		x.flush(batch)
+		over()
 		x.mu.Lock()
 		x.flushing--
 	}
@@ -231,7 +234,7 @@ func (x *endings) flush(batch []*ending) {
 		calls = append(calls, acks[i].call)
 	}
 	stepPoint("before", batch)
-	reads := x.s.sendAndRead(calls, acks)
+	runScripts(x.s.base, x.s.rdb, calls)
 	stepPoint("after", batch)
 
 	over, again := make([]*ending, 0, len(batch)), make([]*ending, 0, len(spans)-1)
@@ -263,7 +266,7 @@ func (x *endings) flush(batch []*ending) {
 		x.acknowledged(a.list, replyList(a.call.reply))
 		over = append(over, a.list...)
 	}
-	x.finish(over, again, reads)
+	x.finish(over, again)
 }
 
 // queueAcks are a flush's acknowledges in one queue.
@@ -293,8 +296,8 @@ func (x *endings) acknowledged(list []*ending, stale []any) {
 	}
 }
 
-// finish lets go of what is over, takes in what was read in its place, and queues what has further steps.
-func (x *endings) finish(over, again []*ending, reads []*flushRead) {
+// finish lets go of what is over and queues what has further steps.
+func (x *endings) finish(over, again []*ending) {
 	held := make([]*delivery, 0, len(over))
 	for _, e := range over {
 		if e.d != nil {
@@ -304,9 +307,6 @@ func (x *endings) finish(over, again []*ending, reads []*flushRead) {
 	if len(held) > 0 {
 		x.s.hold.drop(held...)
 		x.s.outage.worked()
-	}
-	for _, r := range reads {
-		x.s.takeIn(r)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

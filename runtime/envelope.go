@@ -1,7 +1,6 @@
 package smallage
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +72,7 @@ func appendFields(fields []any, job *Job, id string, now time.Time) ([]any, erro
 }
 
 // decode reads an entry's fields, name and value in turn. What can be read is filled in even beside an error, so that a
-// malformed job can still be reported to whoever waits for it. It keeps copies of what it is given.
+// malformed job can still be reported to whoever waits for it. Of what it is given it keeps the arguments, and else copies.
 func (e *envelope) decode(fields [][]byte, known map[string]*Entry) error {
 	*e = envelope{attempt: 1, enqueuedAt: time.UnixMilli(0)}
 	var problems problems
@@ -97,7 +96,7 @@ func (e *envelope) decode(fields [][]byte, known map[string]*Entry) error {
 				e.task = string(value)
 			}
 		case fieldArgs:
-			e.args = bytes.Clone(value)
+			e.args = value
 		case fieldEnqueuedAt:
 			e.enqueuedAt = time.UnixMilli(problems.number(fieldEnqueuedAt, value, 0))
 		case fieldAttempt:

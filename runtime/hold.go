@@ -17,6 +17,7 @@ type hold struct {
 	limit    int // entries at once
 	held     int
 	reserved int   // of the limit, for replies to come
+	flushing int   // flushes of endings under way, which will make room
 	waiting  int   // runners without a job
 	waking   bool  // one of them was told to look, and has not yet
 	suspects int   // suspects in hand, or about to be taken
@@ -78,9 +79,9 @@ func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	if h.closed || h.wanted == q {
 		return 0
 	}
-	room := h.room(q, 0)
-	if room < len(q.pending) {
-		return 0 // there is enough to go on with: one read of many costs less than many reads
+	room := h.room(q)
+	if room < len(q.pending) || h.flushing > 0 && !q.dry && room < h.slots/3 {
+		return 0 // there is enough to go on with, or soon more room: one read of many costs less than many reads
 	}
 	if mayBlock && room > 1 {
 		room = max(1, room/(2*len(h.queues)))
@@ -92,28 +93,6 @@ func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	return room
 }
 
-// reserveBehind sets room aside for a read right behind the acknowledge of some entries, where q is known to have more.
-func (h *hold) reserveBehind(q *queueState, acked int) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed || h.wanted == q || q.dry {
-		return 0
-	}
-	room := min(h.room(q, acked), max(1, h.slots/2)) // the other half is for the flush beside this one
-	if room < len(q.pending)/2 {
-		return 0
-	}
-	h.reserved += room
-	q.reserved += room
-	return room
-}
-
-func (h *hold) isClosed() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.closed
-}
-
 // reserveRest sets aside whatever room there is, for entries to be taken over.
 func (h *hold) reserveRest(q *queueState) int {
 	h.mu.Lock()
@@ -121,7 +100,7 @@ func (h *hold) reserveRest(q *queueState) int {
 	if h.closed {
 		return 0
 	}
-	room := h.room(q, 0)
+	room := h.room(q)
 	if room == 0 && h.wanted == q && h.held+h.reserved < h.limit {
 		room = 1 // the place that the kept runner leaves free
 	}
@@ -132,7 +111,7 @@ func (h *hold) reserveRest(q *queueState) int {
 
 // room keeps a place for every queue whose jobs do not wait here, whatever runs: of the limit of twice the slots and one
 // per queue, runners take up as many as there are slots, and so do jobs that wait behind their queue's first.
-func (h *hold) room(q *queueState, acked int) int {
+func (h *hold) room(q *queueState) int {
 	share, total, behind := h.slots, q.weight, 0
 	for _, other := range h.queues {
 		behind += max(0, len(other.pending)+other.reserved-1)
@@ -146,7 +125,7 @@ func (h *hold) room(q *queueState, acked int) int {
 	if share > 0 {
 		share = max(1, share*q.weight/total)
 	}
-	unstarted, free := len(q.pending)+q.reserved, h.limit-h.held-h.reserved+acked
+	unstarted, free := len(q.pending)+q.reserved, h.limit-h.held-h.reserved
 	room := min(share+1-unstarted, h.slots-behind, free)
 	if unstarted == 0 {
 		room = min(share+1, h.slots-behind+1, free)
@@ -198,6 +177,21 @@ func (h *hold) drop(list ...*delivery) {
 	}
 	for _, q := range h.queues {
 		h.tell(q)
+	}
+}
+
+// flush notes that a flush of endings begins, and the function that it returns that it is over.
+func (h *hold) flush() (over func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.flushing++
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.flushing--
+		for _, q := range h.queues {
+			h.tell(q)
+		}
 	}
 }
 

@@ -72,7 +72,9 @@ func (s *session) runReply(reply []byte) {
 	entries, _, _ := q.buffer.parse(reply)
 	list := make([]*delivery, 0, len(entries))
 	for _, e := range entries {
-		list = append(list, s.newDelivery(q, e, 1, "", time.Now()))
+		d := new(delivery)
+		s.decode(d, q, e, 1, "", time.Now())
+		list = append(list, d)
 	}
 	s.hold.add(q, list, 0)
 	for range list {

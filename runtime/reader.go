@@ -51,11 +51,6 @@ func (s *session) read(ctx context.Context, q *queueState) {
 func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 	sent := time.Now()
 	entries, err := s.readGroup(q, room, busy)
-	return s.received(q, entries, room, sent, err)
-}
-
-// received takes in what a read brought, and returns how many entries.
-func (s *session) received(q *queueState, entries []entry, room int, sent time.Time, err error) (int, error) {
 	if err != nil {
 		s.hold.add(q, nil, room)
 		if errors.Is(err, redis.Nil) {
@@ -65,14 +60,15 @@ func (s *session) received(q *queueState, entries []entry, room int, sent time.T
 		return 0, err
 	}
 	point("read")
-	list := make([]*delivery, 0, len(entries))
-	for _, e := range entries {
+	list, all := make([]*delivery, 0, len(entries)), make([]delivery, len(entries))
+	for i, e := range entries {
 		if len(e.fields) == 2 && string(e.fields[0]) == fieldWake {
 			s.endings.acknowledge(q, string(e.id))
 			q.tickSoon()
 			continue
 		}
-		list = append(list, s.newDelivery(q, e, 1, "", sent))
+		s.decode(&all[i], q, e, 1, "", sent)
+		list = append(list, &all[i])
 	}
 	s.hold.wasDry(q, len(entries) < room)
 	s.hold.add(q, list, room)
@@ -89,29 +85,24 @@ func (s *session) readGroup(q *queueState, room int, busy bool) ([]entry, error)
 	read := s.readCommand(s.base, q, room, block)
 	if !busy {
 		_ = s.reading.Process(s.base, read) // the command holds its own error
-		return s.entriesOf(read, q, &q.buffer, room, block)
+		return s.entriesOf(read, q, room, block)
 	}
 	pipe := s.reading.Pipeline()
 	_ = pipe.Process(s.base, read)
-	marks := s.readMarks(pipe, q)
+	marks := pipe.ZRangeByScoreWithScores(s.base, q.keys.cancel, &redis.ZRangeBy{Min: s.hold.newestMark(q), Max: "+inf"})
 	_, _ = pipe.Exec(s.base) // each command holds its own error
 	if found, err := marks.Result(); err == nil {
 		s.noteCancelled(q, found)
 	}
-	return s.entriesOf(read, q, &q.buffer, room, block)
+	return s.entriesOf(read, q, room, block)
 }
 
-// readMarks asks for the cancel marks since the newest known.
-func (s *session) readMarks(pipe redis.Pipeliner, q *queueState) *redis.ZSliceCmd {
-	return pipe.ZRangeByScoreWithScores(s.base, q.keys.cancel, &redis.ZRangeBy{Min: s.hold.newestMark(q), Max: "+inf"})
-}
-
-func (s *session) entriesOf(read *redis.RawCmd, q *queueState, buffer *readBuffer, room int, block time.Duration) ([]entry, error) {
+func (s *session) entriesOf(read *redis.RawCmd, q *queueState, room int, block time.Duration) ([]entry, error) {
 	reply, err := read.Result()
 	if err != nil {
 		return nil, err
 	}
-	entries, refused, err := buffer.parse(reply)
+	entries, refused, err := q.buffer.parse(reply)
 	if !refused {
 		return entries, err
 	}

@@ -48,6 +48,7 @@ func (s *session) process(d *delivery) {
 		return
 	}
 	run, err := d.task.prepare(d.env.args)
+	d.env.args = nil // a long job must not keep the reply that brought many
 	if err != nil {
 		s.buryUnlessDone(d, ReasonMalformed, err)
 		return

@@ -88,14 +88,8 @@ func newCall(s *script, keys []string, args ...any) *scriptCall {
 // runScripts sends the calls in one flush and fills in each one's reply or error. Those that must be sent in another form
 // go in a second flush: all of them are safe to send again.
 func runScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) {
-	runScriptsAnd(ctx, rdb, calls, nil)
-}
-
-// runScriptsAnd is runScripts with more commands behind the calls, in the same flush. Each holds its own error.
-func runScriptsAnd(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall, behind func(redis.Pipeliner)) {
 	for len(calls) > 0 {
-		calls = sendScripts(ctx, rdb, calls, behind)
-		behind = nil
+		calls = sendScripts(ctx, rdb, calls)
 	}
 }
 
@@ -106,7 +100,7 @@ type sender interface {
 }
 
 // sendScripts returns the calls that must be sent in another form.
-func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall, behind func(redis.Pipeliner)) (again []*scriptCall) {
+func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) (again []*scriptCall) {
 	sent := time.Now()
 	cmds := make([]*redis.Cmd, len(calls))
 	send := func(on sender) {
@@ -121,14 +115,11 @@ func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*script
 			}
 		}
 	}
-	if len(calls) == 1 && behind == nil {
+	if len(calls) == 1 {
 		send(rdb)
 	} else {
 		pipe := rdb.Pipeline()
 		send(pipe)
-		if behind != nil {
-			behind(pipe)
-		}
 		_, _ = pipe.Exec(ctx) // each command holds its own error
 	}
 	for i, c := range calls {
