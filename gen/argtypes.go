@@ -124,7 +124,7 @@ func (w *jsonWalk) writesNull(t types.Type) bool {
 	switch types.Unalias(t).Underlying().(type) {
 	case *types.Pointer, *types.Slice, *types.Map:
 		enc, _ := encodings(t, true)
-		return enc == plain
+		return enc != asText // MarshalJSON of a nil value mostly writes null, too
 	}
 	return false
 }
