@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,15 +21,37 @@ type entry struct {
 
 // readCommand is the blocking read of a queue. Its reply is kept as it came: go-redis would make a map of each entry,
 // which costs more than everything else that is done with it until its handler is called.
-func (s *session) readCommand(ctx context.Context, q *queueState, room int, block time.Duration) *redis.RawCmd {
+func (s *session) readCommand(ctx context.Context, q *queueState, reply *rawReply, room int, block time.Duration) *redis.RawWriteToCmd {
 	args := append(make([]any, 0, 12), "XREADGROUP", "GROUP", group, s.consumer, "COUNT", room)
 	if block >= 0 {
 		args = append(args, "BLOCK", block.Milliseconds())
 	}
 	args = append(args, "STREAMS", q.keys.stream, ">")
-	cmd := redis.NewRawCmd(ctx, args...)
+	cmd := redis.NewRawWriteToCmd(ctx, reply, args...)
 	cmd.SetFirstKeyPos(int8(len(args) - 2))
 	return cmd
+}
+
+// rawReply takes in a reply as the client writes it, a line or a text at a time.
+type rawReply struct{ bytes []byte }
+
+func (r *rawReply) Write(p []byte) (int, error) {
+	r.bytes = append(r.bytes, p...)
+	return len(p), nil
+}
+
+// ReadFrom spares the client a buffer for each text that it copies.
+func (r *rawReply) ReadFrom(from io.Reader) (int64, error) {
+	limited, ok := from.(*io.LimitedReader)
+	if !ok {
+		return io.Copy(struct{ io.Writer }{r}, from)
+	}
+	begin := len(r.bytes)
+	r.bytes = slices.Grow(r.bytes, int(limited.N))[:begin+int(limited.N)]
+	n, err := io.ReadFull(limited.R, r.bytes[begin:])
+	r.bytes = r.bytes[:begin+n]
+	limited.N -= int64(n)
+	return int64(n), err
 }
 
 var errReply = errors.New("smallage: the reply to a read cannot be understood")
@@ -36,7 +60,11 @@ var errReply = errors.New("smallage: the reply to a read cannot be understood")
 type readBuffer struct {
 	entries []entry
 	fields  [][]byte // of all entries
+	size    int      // of an entry of the last reply, in bytes
 }
+
+// expected is how long the reply to a read of so many entries will be, if they are like the last ones.
+func (b *readBuffer) expected(entries int) int { return min(64+b.size*entries, 64<<10) }
 
 // parse reads the reply to readCommand. What it returns is good until the next call. refused says that it is an error of the server, which go-redis must see: it
 // may have to follow a slot to another server. Errors: redis.Nil where there is no entry.
@@ -82,6 +110,9 @@ func (b *readBuffer) parse(reply []byte) (entries []entry, refused bool, err err
 		return nil, false, errReply
 	}
 	b.entries, b.fields = entries, all
+	if n > 0 {
+		b.size = len(reply)/n + 1
+	}
 	return entries, false, nil
 }
 

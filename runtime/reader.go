@@ -82,10 +82,11 @@ func (s *session) readGroup(q *queueState, room int, busy bool) ([]entry, error)
 	if s.hold.probe(q) {
 		block = -1
 	}
-	read := s.readCommand(s.base, q, room, block)
+	reply := &rawReply{bytes: make([]byte, 0, q.buffer.expected(room))}
+	read := s.readCommand(s.base, q, reply, room, block)
 	if !busy {
 		_ = s.reading.Process(s.base, read) // the command holds its own error
-		return s.entriesOf(read, q, room, block)
+		return s.entriesOf(read, reply, q, room, block)
 	}
 	pipe := s.reading.Pipeline()
 	_ = pipe.Process(s.base, read)
@@ -94,15 +95,14 @@ func (s *session) readGroup(q *queueState, room int, busy bool) ([]entry, error)
 	if found, err := marks.Result(); err == nil {
 		s.noteCancelled(q, found)
 	}
-	return s.entriesOf(read, q, room, block)
+	return s.entriesOf(read, reply, q, room, block)
 }
 
-func (s *session) entriesOf(read *redis.RawCmd, q *queueState, room int, block time.Duration) ([]entry, error) {
-	reply, err := read.Result()
-	if err != nil {
+func (s *session) entriesOf(read *redis.RawWriteToCmd, reply *rawReply, q *queueState, room int, block time.Duration) ([]entry, error) {
+	if err := read.Err(); err != nil {
 		return nil, err
 	}
-	entries, refused, err := q.buffer.parse(reply)
+	entries, refused, err := q.buffer.parse(reply.bytes)
 	if !refused {
 		return entries, err
 	}
