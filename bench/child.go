@@ -56,7 +56,7 @@ type meter struct {
 }
 
 // usage is what servers say of themselves, summed.
-type usage struct{ cpu, commands, reads float64 }
+type usage struct{ cpu, commands, reads, arrivals float64 }
 
 func startMeter(ctx context.Context, o *order) (*meter, error) {
 	m := &meter{o: o}
@@ -104,13 +104,14 @@ func (m *meter) stop(ctx context.Context) (metrics, error) {
 	return metrics{
 		"seconds": took.Seconds(), "cpu": cpu.Seconds(),
 		"redis": now.cpu - m.prior.cpu, "commands": now.commands - m.prior.commands, "reads": now.reads - m.prior.reads,
+		"arrivals": now.arrivals - m.prior.arrivals,
 	}, nil
 }
 
 // servers sums over all servers, without what measuring itself sends.
 func (m *meter) servers(ctx context.Context) (sum usage, err error) {
 	for _, p := range m.probe {
-		text, err := p.Info(ctx, "cpu", "commandstats").Result()
+		text, err := p.Info(ctx, "cpu", "stats", "commandstats").Result()
 		if err != nil {
 			return sum, err
 		}
@@ -120,6 +121,9 @@ func (m *meter) servers(ctx context.Context) (sum usage, err error) {
 			case name == "used_cpu_sys", name == "used_cpu_user":
 				seconds, _ := strconv.ParseFloat(value, 64)
 				sum.cpu += seconds
+			case name == "total_reads_processed": // what came in at once, from one connection
+				n, _ := strconv.ParseFloat(value, 64)
+				sum.arrivals += n
 			case strings.HasPrefix(name, "cmdstat_info"), strings.HasPrefix(name, "cmdstat_config"),
 				strings.HasPrefix(name, "cmdstat_hello"), strings.HasPrefix(name, "cmdstat_client"):
 			case strings.HasPrefix(name, "cmdstat_"):

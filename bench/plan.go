@@ -47,6 +47,7 @@ var (
 	peak     = column{"peak", "peak MB", "%.0f", 1.0 / (1 << 20)}
 	busy     = column{"cpu", "worker CPU %", "%.3f", 1}
 	readSize = column{"reads", "reads per job", "%.3f", 1}
+	arrivals = column{"arrivals", "messages to Redis per job", "%.3f", 1}
 	clients  = column{"connections", "connections", "%.0f", 1}
 )
 

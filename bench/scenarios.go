@@ -154,7 +154,7 @@ func perJob(ctx context.Context, meter *meter, jobs int) (metrics, error) {
 	n := float64(jobs)
 	return metrics{
 		"jobs": n, "rate": n / m["seconds"], "cpu": m["cpu"] / n * 1e5, "redis": m["redis"] / n * 1e5,
-		"both": (m["cpu"] + m["redis"]) / n * 1e5, "commands": m["commands"] / n, "reads": m["reads"] / n,
+		"both": (m["cpu"] + m["redis"]) / n * 1e5, "commands": m["commands"] / n, "reads": m["reads"] / n, "arrivals": m["arrivals"] / n,
 	}, nil
 }
 

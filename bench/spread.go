@@ -49,7 +49,7 @@ func (s size) spread() (rows []row) {
 			name: "enqueue on " + label, table: "enqueue on more masters", label: label, who: []string{"smallage"},
 			about: "for each master two queues and 64 callers, all in one process; the machine's cores stay the same",
 			order: order{Scenario: "enqueue", Callers: 64 * masters, Jobs: s.jobs, Queues: queuesOn(masters), Features: features{Cluster: true}},
-			show:  []column{together, cpu, redisCPU, rate, commands},
+			show:  []column{together, cpu, redisCPU, rate, commands, arrivals},
 		}
 		drain := s.drain("drain on "+label, "for each master two queues and 50 handlers at once, all in one process; the machine's cores stay the same",
 			features{Cluster: true}, "smallage")
