@@ -13,8 +13,13 @@ func docComment(before, written, behind string) string {
 	var parser comment.Parser
 	doc := parser.Parse(harmless(written))
 	doc.Content = slices.Concat([]comment.Block{paragraph(before)}, doc.Content, []comment.Block{paragraph(behind)})
-	keepParagraphs(doc)
-	return settled(printed(doc))
+	text := printed(doc)
+	if again := parser.Parse(text); keepParagraphs(doc, again) {
+		text = printed(doc)
+	} else if printed(again) == text {
+		return text
+	}
+	return settled(text)
 }
 
 // settled is the text of a doc comment as gofmt leaves it. Some texts it changes twice.
@@ -38,20 +43,20 @@ func printed(doc *comment.Doc) string {
 	return string((&comment.Printer{}).Comment(doc))
 }
 
-// keepParagraphs ends the sentence of what was a paragraph where it stood, first or last, and would be a heading where
-// it stands now.
-func keepParagraphs(doc *comment.Doc) {
-	var parser comment.Parser
-	again := parser.Parse(printed(doc))
+// keepParagraphs ends the sentence of what was a paragraph where it stood, first or last, and is a heading where it
+// stands now, as the doc was read again.
+func keepParagraphs(doc, again *comment.Doc) (changed bool) {
 	if len(again.Content) != len(doc.Content) {
-		return
+		return false
 	}
 	for i, block := range again.Content {
 		p, was := doc.Content[i].(*comment.Paragraph)
 		if _, is := block.(*comment.Heading); was && is {
 			p.Text = append(p.Text, comment.Plain("."))
+			changed = true
 		}
 	}
+	return changed
 }
 
 // harmless takes the effect from lines that gofmt would make a build constraint of the whole file.
