@@ -54,6 +54,10 @@ var (
 		"%s exists and was not written by smallagegen; rename it",
 		"The generated file would overwrite a file that does not carry smallagegen's header.",
 		"Rename the file, or remove it.")
+	emptyFile = kind("empty-file",
+		"%s is empty or was cut off, and there is no task here to generate it for; remove it",
+		"The go command cannot build a package with a Go file that has no package clause. Where there are tasks, the file is written anew; where there are none, it is not certain to be smallagegen's.",
+		"Remove the file, or name the package whose client it was.")
 	dependencyTypes = kind("dependency-types",
 		"the dependency %s has the type %s here and %s at %s; give them different names, or one type",
 		"A dependency of Dispatch is known by its name and type, over all tasks of a package.",

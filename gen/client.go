@@ -138,7 +138,7 @@ func (c *client) read() string {
 		if err != nil {
 			return fmt.Sprintf("cannot be read (%v); choose another", err)
 		}
-		if isOurs(data) {
+		if isOurs(data) || name == templates.FileName && begun(data) {
 			continue
 		}
 		syntax, _ := parser.ParseFile(set, file, data, parser.ParseComments|parser.SkipObjectResolution)

@@ -28,7 +28,7 @@ func (o *Output) Diff(w io.Writer, dir string) (differs bool, err error) {
 		if content == nil {
 			to = "/dev/null"
 		}
-		_, err = io.WriteString(w, unified(from, to, string(old), string(content)))
+		_, err = io.WriteString(w, unified(from, to, string(plainLines(old)), string(content)))
 		return err
 	}
 	for _, path := range changes.Write {

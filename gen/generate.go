@@ -81,7 +81,7 @@ func fromPackages(o Options, list []*packages.Package) (*Output, error) {
 	}
 	sources := checked(list, r)
 	unlisted := unlisted(o, sources)
-	scanUnlisted(unlisted, r)
+	reportBegun(append(scanUnlisted(unlisted, r), sources...), r)
 	checkNamesAcross(sources, r)
 	checkClientsAcross(sources, r)
 	importCycles(sources, r)
@@ -215,7 +215,7 @@ func checkReplaceable(path string, r *reporter) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("read the file to be replaced: %w", err)
-	case !isOurs(data):
+	case !replaceable(data):
 		r.report(foreignFile, positionOf(path), filepath.Base(path))
 	}
 	return nil

@@ -32,7 +32,9 @@ func settleOrphans(o Options, orphans []string, out *Output) error {
 
 const leftoverMark = "\n//go:build ignore\n"
 
-func isLeftover(data []byte) bool { return isOurs(data) && bytes.Contains(data, []byte(leftoverMark)) }
+func isLeftover(data []byte) bool {
+	return isOurs(data) && bytes.Contains(plainLines(data), []byte(leftoverMark))
+}
 
 func leftover(data []byte) []byte {
 	name := "p"

@@ -54,6 +54,10 @@ func load(ctx context.Context, o Options) ([]*packages.Package, error) {
 		}
 	}
 	list, err := packages.Load(cfg, o.Patterns...)
+	if overlay := cutOff(list); overlay != nil {
+		cfg.Overlay = overlay
+		list, err = packages.Load(cfg, o.Patterns...)
+	}
 	if err != nil {
 		if _, said, ok := strings.Cut(err.Error(), "stderr: "); ok { // by the go command
 			err = errors.New(strings.TrimSpace(said))
@@ -125,6 +129,7 @@ type source struct {
 	constraint string     // shared by the files of all tasks
 	usable     bool       // it was loaded well enough to be checked
 	header     bool       // there is a file of ours in the folder
+	begun      bool       // and it has nothing but the beginning of its header
 	elsewhere  *elsewhere // of a folder that is built under other constraints only; else nil
 }
 
@@ -169,18 +174,26 @@ func (s *source) check(r *reporter) bool {
 	if s.header && len(s.files) == 0 {
 		return false // there is only our own file, whatever state it is in: a client's, or an orphan
 	}
+	unparsed := map[token.Position]string{}
 	for _, e := range s.Errors {
-		switch e.Kind {
-		case packages.ParseError:
-			r.report(syntaxError, parsePosition(e.Pos), e.Msg)
-			usable = false
-		case packages.TypeError:
-		default:
-			if s.fatal(e) {
-				s.reportFailure(e, r)
-				usable = false
-			}
+		if at := parsePosition(e.Pos); e.Kind == packages.ParseError && unparsed[at] == "" {
+			unparsed[at] = e.Msg
 		}
+	}
+	for _, e := range s.Errors {
+		if e.Kind == packages.ParseError || e.Kind == packages.TypeError || !s.fatal(e) {
+			continue
+		}
+		if at := absolute(parsePosition(e.Pos), r.dir); unparsed[at] != "" {
+			unparsed[at] = oneLine(e.Msg) // of the several at one place, the go command names the first
+			continue
+		}
+		s.reportFailure(e, r)
+		usable = false
+	}
+	for at, text := range unparsed {
+		r.report(syntaxError, at, text)
+		usable = false
 	}
 	return usable && s.Types != nil && s.TypesInfo != nil
 }

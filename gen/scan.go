@@ -60,13 +60,15 @@ func newSource(p *packages.Package, r *reporter) *source {
 
 // scanUnlisted reports the directives in folders that the go command does not list, unless their code was generated
 // where it does.
-func scanUnlisted(dirs []string, r *reporter) {
+func scanUnlisted(dirs []string, r *reporter) (list []*source) {
 	for _, dir := range dirs {
 		s := &source{Package: &packages.Package{Fset: token.NewFileSet()}, dir: dir}
 		s.elsewhere = readElsewhere(dir)
 		s.readOthers()
 		s.scanFiles(r)
+		list = append(list, s)
 	}
+	return list
 }
 
 func (s *source) scanFiles(r *reporter) {
@@ -117,6 +119,10 @@ func (s *source) readOthers() {
 		}
 		if isOurs(data) {
 			s.header = s.header || name == templates.FileName
+			continue
+		}
+		if name == templates.FileName && begun(data) {
+			s.header, s.begun = true, true
 			continue
 		}
 		syntax, err := parser.ParseFile(s.Fset, path, data, parser.ParseComments|parser.SkipObjectResolution)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/smallage/smallage/templates"
 )
@@ -19,7 +18,8 @@ type Changes struct {
 	Remove []string
 }
 
-// Changes compares the output with what lies on the disk.
+// Changes compares the output with what lies on the disk. A file that differs in its line ends alone is as it should be:
+// git has checked it out for Windows, and would only take them back.
 func (o *Output) Changes() (Changes, error) {
 	var c Changes
 	for _, path := range sortedKeys(o.Files) {
@@ -27,13 +27,16 @@ func (o *Output) Changes() (Changes, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return c, fmt.Errorf("read the file to be replaced: %w", err)
 		}
-		if err != nil || !bytes.Equal(old, o.Files[path]) {
+		if err != nil || !bytes.Equal(plainLines(old), o.Files[path]) {
 			c.Write = append(c.Write, path)
 		}
 	}
 	c.Remove = o.Remove
 	return c, nil
 }
+
+// plainLines is a text with its line ends as they are generated.
+func plainLines(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) }
 
 // Write puts the output on the disk and returns what it changed. Every file is complete beside its old version before
 // the first is replaced, so that a failure on the way leaves all old ones as they were. It refuses an output with
@@ -45,6 +48,12 @@ func (o *Output) Write() (done Changes, err error) {
 	changes, err := o.Changes()
 	if err != nil {
 		return done, err
+	}
+	for path := range o.Files {
+		sweep(filepath.Dir(resolved(path)))
+	}
+	for _, path := range o.Remove {
+		sweep(filepath.Dir(resolved(path)))
 	}
 	staged := make(map[string]string, len(changes.Write))
 	defer func() {
@@ -74,10 +83,9 @@ func (o *Output) Write() (done Changes, err error) {
 	}
 	for _, path := range changes.Write {
 		target := resolved(path)
-		if err := os.Rename(staged[target], target); err != nil {
+		if err := replace(staged, target, o.Files[path]); err != nil {
 			return done, fmt.Errorf("replace %s: %w", path, err)
 		}
-		delete(staged, target)
 		done.Write = append(done.Write, path)
 	}
 	for _, path := range changes.Remove {
@@ -108,6 +116,9 @@ func makeFolder(dir string) (made []string, err error) {
 
 // resolved follows a link, so that the file that it leads to is replaced and not the link.
 func resolved(path string) string {
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path
+	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
 	}
@@ -123,7 +134,6 @@ func stage(path string, content []byte) (target, temporary string, err error) {
 	if info, err := os.Stat(target); err == nil && info.IsDir() {
 		return "", "", errors.New("it is a folder")
 	}
-	sweep(filepath.Dir(target))
 	file, err := os.CreateTemp(filepath.Dir(target), temporaryPrefix+"*")
 	if err != nil {
 		return "", "", err
@@ -152,18 +162,35 @@ func modeFor(path string) fs.FileMode {
 	return 0o644
 }
 
-// sweep removes what a run left behind that was killed between writing and renaming. Younger files may belong to a run
-// that is still at it.
+// replace puts a staged file in the place of target. Another run that began meanwhile may have swept it away: it is then
+// made once more.
+func replace(staged map[string]string, target string, content []byte) error {
+	for range 20 {
+		err := os.Rename(staged[target], target)
+		if err == nil {
+			delete(staged, target)
+			return nil
+		}
+		if _, gone := os.Lstat(staged[target]); !errors.Is(gone, fs.ErrNotExist) {
+			return err
+		}
+		if _, staged[target], err = stage(target, content); err != nil {
+			return err
+		}
+	}
+	return errors.New("its new version was removed again and again; let no other run be at it")
+}
+
+// sweep removes what a run left behind that was killed between writing and renaming. It may remove the file of a run that
+// is still at it, which then makes it once more; to tell the two apart by age would leave behind what is young, and clocks
+// of shared folders differ.
 func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), temporaryPrefix) {
-			continue
-		}
-		if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
+		if strings.HasPrefix(entry.Name(), temporaryPrefix) && !entry.IsDir() {
 			_ = os.Remove(filepath.Join(dir, entry.Name()))
 		}
 	}

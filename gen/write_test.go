@@ -1,12 +1,15 @@
 package gen
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/smallage/smallage/templates"
 )
@@ -70,15 +73,47 @@ func TestWriteTouchesOnlyWhatDiffers(t *testing.T) {
 func TestWriteSweepsWhatAKilledRunLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	old, young := filepath.Join(dir, temporaryPrefix+"1"), filepath.Join(dir, temporaryPrefix+"2")
-	require.NoError(t, os.WriteFile(old, nil, 0o600))
-	require.NoError(t, os.WriteFile(young, nil, 0o600))
-	long := time.Now().Add(-time.Hour)
-	require.NoError(t, os.Chtimes(old, long, long))
-	out := &Output{Files: map[string][]byte{filepath.Join(dir, templates.FileName): []byte("new")}}
-	_, err := out.Write()
+	same, gone := filepath.Join(dir, "same", templates.FileName), filepath.Join(dir, "gone", templates.FileName)
+	for _, path := range []string{same, gone} {
+		require.NoError(t, os.Mkdir(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), temporaryPrefix+"1"), []byte("half"), 0o600))
+	}
+	out := &Output{Files: map[string][]byte{same: []byte("old")}, Remove: []string{gone}}
+	done, err := out.Write()
 	require.NoError(t, err)
-	require.Equal(t, []string{filepath.Base(young), templates.FileName}, entries(t, dir))
+	require.Equal(t, Changes{Remove: []string{gone}}, done)
+	require.Equal(t, []string{templates.FileName}, entries(t, filepath.Dir(same)))
+	require.NoDirExists(t, filepath.Dir(gone))
+}
+
+// TestWritesAtTheSameTimeAllSucceed has runs sweep away what the others have in hand.
+func TestWritesAtTheSameTimeAllSucceed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var group errgroup.Group
+	for writer := range 6 {
+		group.Go(func() error {
+			for round := range 20 {
+				files := map[string][]byte{}
+				for i := range 5 {
+					files[filepath.Join(dir, strconv.Itoa(i), templates.FileName)] = fmt.Appendf(nil, "%d of %d", round, writer)
+				}
+				if _, err := (&Output{Files: files}).Write(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
+	for i := range 5 {
+		folder := filepath.Join(dir, strconv.Itoa(i))
+		data, err := os.ReadFile(filepath.Join(folder, templates.FileName))
+		require.NoError(t, err)
+		require.Regexp(t, `^19 of \d$`, string(data))
+		require.Equal(t, []string{templates.FileName}, entries(t, folder))
+	}
 }
 
 func TestWriteRefusesAnOutputWithDiagnostics(t *testing.T) {

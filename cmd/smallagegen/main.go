@@ -26,8 +26,10 @@ func main() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(1 << 30)
 	}
-	// A run that is interrupted finishes or undoes the file it is at, and goes no further.
+	// A run that is interrupted before it writes leaves everything as it was; one that writes already, which takes a
+	// moment, goes on. A second signal ends it wherever it is.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
 	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)

@@ -55,6 +55,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out, err := gen.Generate(ctx, gen.Options{
 		Dir: dir, Patterns: patterns, Tags: splitTags(f.tags), GoGenerate: os.Getenv("GOFILE") != "", Check: f.check, Cache: cache,
 	})
+	if ctx.Err() != nil { // whatever else it says
+		return fail(stderr, errors.New("interrupted; nothing was written"))
+	}
 	if err != nil {
 		return fail(stderr, err)
 	}
@@ -66,9 +69,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, d.Relative(dir))
 		}
 		return statusFailed
-	}
-	if err := ctx.Err(); err != nil {
-		return fail(stderr, errors.New("interrupted; nothing was written"))
 	}
 	switch {
 	case f.list:

@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write what scripts compare with cmp ane
 // TestMain lets scripts run this very code as the command smallagegen.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"smallagegen": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) },
+		"smallagegen": main,
 	})
 }
 
@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 		},
 		UpdateScripts: *update,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"module": module, "crlf": crlf, "bom": bom, "same": same, "listing": listing, "diagnostics": diagnostics, "append": appendTo,
+			"module": module, "crlf": crlf, "bom": bom, "same": same, "listing": listing, "diagnostics": diagnostics, "append": appendTo, "cut": cut,
 		},
 	})
 }
@@ -94,6 +94,21 @@ func crlf(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args {
 		data := []byte(ts.ReadFile(name))
 		ts.Check(os.WriteFile(ts.MkAbs(name), bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")), 0o666))
+	}
+}
+
+// cut step file whole command… runs a command for every beginning of a file, step bytes longer each, and requires that it
+// makes the file whole again.
+func cut(ts *testscript.TestScript, _ bool, args []string) {
+	step, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	whole := ts.ReadFile(args[2])
+	for n := 0; n < len(whole); n += step {
+		ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(whole[:n]), 0o666))
+		ts.Check(ts.Exec(args[3], args[4:]...))
+		if ts.ReadFile(args[1]) != whole {
+			ts.Fatalf("%s is not whole again after it was cut off at %d", args[1], n)
+		}
 	}
 }
 
