@@ -96,11 +96,16 @@ func (r *rendered) recall(path string, f *templates.File) (model [sha256.Size]by
 	if !ok || kept.model != model {
 		return model, nil
 	}
-	source, err = os.ReadFile(path)
-	if err != nil || sha256.Sum256(source) != kept.source {
+	if source, err = os.ReadFile(path); err != nil {
 		return model, nil
 	}
-	return model, source
+	if sha256.Sum256(source) == kept.source {
+		return model, source
+	}
+	if source = plainLines(source); sha256.Sum256(source) == kept.source {
+		return model, source
+	}
+	return model, nil
 }
 
 // read returns the record of a generated file, and keeps it from growing old.

@@ -74,19 +74,29 @@ func module(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) == 2 {
 		folder = args[1]
 	}
-	root, err := filepath.Abs("../..")
-	ts.Check(err)
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	ts.Check(err)
-	text := regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(string(mod), "module "+args[0])
-	text += fmt.Sprintf("\nrequire github.com/smallage/smallage v0.0.0\n\nreplace github.com/smallage/smallage => %q\n\n"+
-		"tool github.com/smallage/smallage/cmd/smallagegen\n", root)
-	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	mod, sum, err := moduleOf(args[0])
 	ts.Check(err)
 	dir := ts.MkAbs(folder)
 	ts.Check(os.MkdirAll(dir, 0o777))
-	ts.Check(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o666))
-	ts.Check(os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o666))
+	ts.Check(os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o666))
+	ts.Check(os.WriteFile(filepath.Join(dir, "go.sum"), []byte(sum), 0o666))
+}
+
+// moduleOf returns go.mod and go.sum of a module that uses this repository.
+func moduleOf(path string) (mod, sum string, err error) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return "", "", err
+	}
+	own, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return "", "", err
+	}
+	mod = regexp.MustCompile(`(?m)^module .*$`).ReplaceAllString(string(own), "module "+path)
+	mod += fmt.Sprintf("\nrequire github.com/smallage/smallage v0.0.0\n\nreplace github.com/smallage/smallage => %q\n\n"+
+		"tool github.com/smallage/smallage/cmd/smallagegen\n", root)
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	return mod, string(sums), err
 }
 
 // crlf file… ends the lines of files as Windows does.
