@@ -22,9 +22,11 @@ type goal struct {
 
 var goals = []goal{
 	{what: "enqueue, 1 caller", row: "enqueue, 1 caller", metric: "rate", to: "XADD", least: true, bound: 0.95},
+	{what: "enqueue, 1 caller, to an XADD of the whole job", row: "enqueue, 1 caller", metric: "rate", to: "XADD, whole job", least: true, bound: 0.95},
 	{what: "enqueue, 64 callers", row: "enqueue, 64 callers", metric: "rate", to: "asynq", least: true, bound: 2},
 	{what: "enqueue, 64 callers", row: "enqueue, 64 callers", metric: "rate", to: "rueidis", least: true, bound: 0.8},
 	{what: "batch of 500", row: "batch", metric: "rate", to: "XADD", least: true, bound: 0.85},
+	{what: "batch of 500, to XADDs of whole jobs", row: "batch", metric: "rate", to: "XADD, whole job", least: true, bound: 0.85},
 	{what: "drain, plain", row: "drain, plain", metric: "rate", to: "ideal", least: true, bound: 0.75},
 	{what: "drain, plain", row: "drain, plain", metric: "rate", to: "asynq", least: true, bound: 12},
 	{what: "drain with dedup", row: "drain, dedup", metric: "rate", to: "ideal", least: true, bound: 0.7},

@@ -74,7 +74,7 @@ func measureLatency(ctx context.Context, o *order, q contender) (metrics, error)
 		if n >= warm {
 			times = append(times, c.handled[n].Sub(begin))
 		}
-		time.Sleep(2*time.Millisecond + rand.N(time.Millisecond)) // idle again, and not in step with anything
+		idle()
 	}
 	if err := c.stop(); err != nil {
 		return nil, err
@@ -122,6 +122,9 @@ func measurePaced(ctx context.Context, o *order, q contender) (metrics, error) {
 	return m, nil
 }
 
+// idle pauses until the system has come to rest, in step with nothing.
+func idle() { time.Sleep(2*time.Millisecond + rand.N(time.Millisecond)) }
+
 // measureResult asks for the outcomes of jobs, one after another, while other waits are parked.
 func measureResult(ctx context.Context, o *order, q contender) (metrics, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -144,6 +147,9 @@ func measureResult(ctx context.Context, o *order, q contender) (metrics, error) 
 			if meter, err = startMeter(ctx, o); err != nil {
 				return nil, err
 			}
+		}
+		if !o.BackToBack {
+			idle()
 		}
 		begin := time.Now()
 		if err := q.ask(ctx, numbered(n)); err != nil {
@@ -181,7 +187,7 @@ func measureTrips(ctx context.Context, o *order, _ contender) (metrics, error) {
 			}
 		}
 		times = append(times, time.Since(begin))
-		time.Sleep(2*time.Millisecond + rand.N(time.Millisecond))
+		idle()
 	}
 	m := metrics{"jobs": float64(o.Jobs)}
 	spread(m, "", times)

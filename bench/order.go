@@ -23,6 +23,7 @@ type order struct {
 	Queues      []string // that the jobs go to in turn; none: one queue
 	Rate        int      // jobs per second
 	Waiters     int
+	BackToBack  bool // the next job follows at once; else the system is idle in between
 	Seconds     float64
 	Features    features
 	Profile     string // file for a CPU profile of the measured part
@@ -81,6 +82,8 @@ func newContender(name string) contender {
 	switch name {
 	case "ideal", "XADD":
 		return &idealQueue{}
+	case "XADD, whole job":
+		return &wholeQueue{}
 	case "rueidis":
 		return &rueidisQueue{}
 	case "asynq":

@@ -72,17 +72,17 @@ func (s size) slow() map[string]int {
 func plan(s size) []row {
 	rows := []row{
 		{
-			name: "enqueue, 1 caller", about: "enqueuing, one job after another", who: []string{"XADD", "rueidis", "asynq", "smallage", "river"},
+			name: "enqueue, 1 caller", about: "enqueuing, one job after another", who: []string{"XADD", "XADD, whole job", "rueidis", "asynq", "smallage", "river"},
 			order: order{Scenario: "enqueue", Jobs: s.jobs / 5, Callers: 1}, jobs: map[string]int{"river": s.jobs / 50},
 			show: []column{rate, cpu, redisCPU, commands},
 		},
 		{
-			name: "enqueue, 64 callers", about: "enqueuing, one client shared by 64 goroutines", who: []string{"XADD", "rueidis", "asynq", "smallage", "river"},
+			name: "enqueue, 64 callers", about: "enqueuing, one client shared by 64 goroutines", who: []string{"XADD", "XADD, whole job", "rueidis", "asynq", "smallage", "river"},
 			order: order{Scenario: "enqueue", Jobs: s.jobs, Callers: 64}, jobs: map[string]int{"river": s.jobs / 50},
 			show: []column{rate, cpu, redisCPU, commands},
 		},
 		{
-			name: "batch", about: "500 jobs in one call", who: []string{"XADD", "rueidis", "smallage", "river"},
+			name: "batch", about: "500 jobs in one call", who: []string{"XADD", "XADD, whole job", "rueidis", "smallage", "river"},
 			order: order{Scenario: "batch", Jobs: 2 * s.jobs}, jobs: map[string]int{"river": s.jobs / 5},
 			show: []column{rate, cpu, redisCPU},
 		},
@@ -105,6 +105,7 @@ func plan(s size) []row {
 			order: order{Scenario: "latency", Jobs: s.samples, Concurrency: 10, Features: features{Dedup: true}}, show: []column{p50, p99},
 		},
 		s.wait(1, "ideal", "smallage", "asynq"),
+		s.waitBackToBack("ideal", "smallage"),
 		s.wait(100, "smallage"),
 		s.wait(1000, "smallage"),
 		s.wait(10000, "smallage"),
@@ -159,13 +160,20 @@ func (s size) drain(name, about string, f features, who ...string) row {
 
 func (s size) wait(waiters int, who ...string) row {
 	r := row{
-		name: "result, " + thousands(waiters) + " waiting", about: "enqueue to result seen, and from the handler's return to Wait's return, while others wait",
+		name: "result, " + thousands(waiters) + " waiting", about: "enqueue to result seen, and from the handler's return to Wait's return, one job at a time while others wait",
 		order: order{Scenario: "result", Jobs: s.samples, Concurrency: 10, Waiters: waiters, Features: features{Result: true}},
 		who:   who, jobs: map[string]int{"asynq": 5}, show: []column{p50, p99, back50, back99, commands}, once: s.lazily("asynq"),
 	}
 	if waiters > 1 {
 		r.once = s.lazily(who...)
 	}
+	return r
+}
+
+func (s size) waitBackToBack(who ...string) row {
+	r := s.wait(1, who...)
+	r.name, r.about = "result, back to back", "the same without a pause between jobs: no processor falls asleep"
+	r.order.BackToBack, r.once, r.jobs = true, nil, nil
 	return r
 }
 
