@@ -134,7 +134,7 @@ func (c *client) read() string {
 			continue
 		}
 		file := filepath.Join(c.dir, name)
-		data, err := os.ReadFile(file)
+		data, err := readRegular(file)
 		if err != nil {
 			return fmt.Sprintf("cannot be read (%v); choose another", err)
 		}

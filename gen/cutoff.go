@@ -3,7 +3,6 @@ package gen
 import (
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ func begun(data []byte) bool {
 func replaceable(data []byte) bool { return isOurs(data) || begun(data) }
 
 // cutOff returns generated files that keep the go command from loading their packages, because they were cut off before
-// the line that takes them out of the load, each with what is to be read in its place.
+// the line that takes them out of the load, or are links to nothing, each with what is to be read in its place.
 func cutOff(list []*packages.Package) map[string][]byte {
 	var overlay map[string][]byte
 	for _, p := range list {
@@ -31,11 +30,12 @@ func cutOff(list []*packages.Package) map[string][]byte {
 			continue
 		}
 		path := filepath.Join(p.Dir, templates.FileName)
-		data, err := os.ReadFile(path)
-		if err != nil || !replaceable(data) {
-			continue
+		broken := leadsNowhere(path)
+		if data, err := readRegular(path); err == nil && replaceable(data) {
+			_, err := parser.ParseFile(token.NewFileSet(), path, data, parser.SkipObjectResolution)
+			broken = err != nil
 		}
-		if _, err := parser.ParseFile(token.NewFileSet(), path, data, parser.SkipObjectResolution); err != nil {
+		if broken {
 			if overlay == nil {
 				overlay = map[string][]byte{}
 			}

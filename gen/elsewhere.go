@@ -5,7 +5,6 @@ import (
 	"go/build/constraint"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -21,7 +20,7 @@ type elsewhere struct {
 
 // readElsewhere returns nil where the folder has no generated file.
 func readElsewhere(dir string) *elsewhere {
-	data, err := os.ReadFile(filepath.Join(dir, templates.FileName))
+	data, err := readRegular(filepath.Join(dir, templates.FileName))
 	if err != nil || !isOurs(data) {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 )
 
 // unlisted returns the folders that match a pattern with "..." and hold Go files, but that the go command does not list,
@@ -21,10 +22,13 @@ func unlisted(o Options, sources []*source) []string {
 		listed[s.dir] = true
 	}
 	found := map[string]bool{}
+	refused := func(rel string) bool { // as an import path, which the go command reports
+		return rel != "" && module.CheckImportPath(filepath.ToSlash(rel)) != nil
+	}
 	for _, s := range reaches(o, sources) {
 		s.walk("", func(rel string) {
 			dir, real := filepath.Join(s.dir, rel), filepath.Join(s.real, rel)
-			if !listed[dir] && !listed[real] && s.pattern.MatchString(path.Join(s.name, filepath.ToSlash(rel))) {
+			if !listed[dir] && !listed[real] && !refused(rel) && s.pattern.MatchString(path.Join(s.name, filepath.ToSlash(rel))) {
 				found[dir] = true
 			}
 		})

@@ -26,7 +26,7 @@ func TestPatternsReachTheFoldersThatTheGoCommandWouldWalk(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/m\n\ngo 1.26\n\nignore (\n\t./static\n\tgone\n)\n"), 0o666))
 	sources := []*source{{dir: filepath.Join(dir, "listed"), Package: &packages.Package{Module: &packages.Module{Path: "example.com/m", Dir: dir, Main: true}}}}
 
-	all := []string{".", "a", "a/agone", "a/b", "a/c/b", "a/static", "ab", "größe", "with space"}
+	all := []string{".", "a", "a/agone", "a/b", "a/c/b", "a/static", "ab"}
 	for _, c := range []struct {
 		from    string
 		pattern string

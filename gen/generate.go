@@ -209,10 +209,12 @@ func taken[V any](names map[string]V) map[string]bool {
 
 // checkReplaceable reports a file of another origin in the place of a generated one.
 func checkReplaceable(path string, r *reporter) error {
-	data, err := os.ReadFile(path)
+	data, err := readRegular(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
+	case errors.Is(err, errIrregular):
+		r.report(foreignFile, positionOf(path), filepath.Base(path))
 	case err != nil:
 		return fmt.Errorf("read the file to be replaced: %w", err)
 	case !replaceable(data):

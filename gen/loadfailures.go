@@ -32,6 +32,10 @@ func (s *source) reportFailure(e packages.Error, r *reporter) {
 			return // said of the file
 		}
 		instead = "generate where they hold (GOOS, GOARCH, CGO_ENABLED, -tags)"
+	case strings.HasPrefix(text, "malformed import path "):
+		instead = "rename the folder: in an import path, names are of ASCII letters, digits and - . _ ~"
+	case strings.HasPrefix(text, "open "):
+		instead = "make the file one that can be read"
 	case strings.HasPrefix(text, "found packages "):
 		instead = "keep one package in a folder"
 	case at.IsValid():

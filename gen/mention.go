@@ -157,6 +157,9 @@ func (s *source) place(f *file, comment *ast.Comment, group *ast.CommentGroup, t
 	if group == f.syntax.Doc {
 		return "in the package's doc comment"
 	}
+	if s.at(comment.Pos()).Line == s.at(f.syntax.Package).Line {
+		return "behind the package clause"
+	}
 	if comment.End() < f.syntax.Package {
 		return "above the package's doc comment or apart from the package clause"
 	}

@@ -21,7 +21,7 @@ func orphans(sources []*source, unlisted []string, files map[string][]byte) []st
 		if _, needed := files[path]; needed {
 			return
 		}
-		data, err := os.ReadFile(path)
+		data, err := readRegular(path)
 		if err != nil || !isOurs(data) {
 			return
 		}
@@ -70,7 +70,7 @@ func formerClients(s *source) []string {
 	if s.Module == nil || s.Module.Dir == "" {
 		return nil
 	}
-	data, err := os.ReadFile(filepath.Join(s.dir, templates.FileName))
+	data, err := readRegular(filepath.Join(s.dir, templates.FileName))
 	if err != nil || !isOurs(data) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func formerClients(s *source) []string {
 			continue
 		}
 		file := filepath.Join(s.Module.Dir, filepath.FromSlash(rest), templates.FileName)
-		if data, err := os.ReadFile(file); err == nil && clientOf(data) == s.PkgPath {
+		if data, err := readRegular(file); err == nil && clientOf(data) == s.PkgPath {
 			files = append(files, file)
 		}
 	}
@@ -107,7 +107,7 @@ func hasSources(dir string) bool {
 		if entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, name))
+		data, err := readRegular(filepath.Join(dir, name))
 		if err != nil || !isOurs(data) {
 			return true
 		}

@@ -113,7 +113,7 @@ func (s *source) readOthers() {
 			slices.ContainsFunc(s.files, func(f *file) bool { return f.path == path }) {
 			continue
 		}
-		data, err := os.ReadFile(path)
+		data, err := readRegular(path)
 		if err != nil {
 			continue
 		}

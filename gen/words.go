@@ -52,6 +52,9 @@ func parseWord(text string, start int) (w word, end int, mistake string) {
 		i++
 	}
 	key := text[start:i]
+	if isRemark(" " + text[start:]) {
+		return w, len(text), "a directive takes no remark; put it on a line of its own, above"
+	}
 	if i == len(text) || text[i] != '=' {
 		rest := strings.TrimLeft(text[i:], " \t\r")
 		if strings.HasPrefix(rest, "=") {
