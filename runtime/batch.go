@@ -151,17 +151,17 @@ func (c *Client) EnqueueBatch(ctx context.Context, b *Batch) error {
 // batchSend is one chunk on its way.
 type batchSend struct {
 	jobs []batchJob
-	errs []error     // of each job
-	out  []*outgoing // what the client's middleware let through
-	at   []int       // the job of each out
-	now  int         // the job that passes the middleware
+	errs []error    // of each job
+	out  []outgoing // what the client's middleware let through
+	at   []int      // the job of each out
+	now  int        // the job that passes the middleware
 }
 
 type batchKey struct{}
 
 // gather takes jobs through the client's middleware, whose innermost part is collect.
 func (c *Client) gather(ctx context.Context, jobs []batchJob) *batchSend {
-	s := &batchSend{jobs: jobs, errs: make([]error, len(jobs)), out: make([]*outgoing, 0, len(jobs)), at: make([]int, 0, len(jobs))}
+	s := &batchSend{jobs: jobs, errs: make([]error, len(jobs)), out: make([]outgoing, 0, len(jobs)), at: make([]int, 0, len(jobs))}
 	inner := context.WithValue(ctx, batchKey{}, s)
 	for i := range jobs {
 		s.now = i
@@ -177,11 +177,13 @@ func (c *Client) collect(ctx context.Context, job Job) (JobID, error) {
 		return JobID{}, errors.New("smallage: a middleware replaced the context of a batch's job; derive from the one it was given")
 	}
 	collected := &s.jobs[s.now]
-	o, err := c.prepare(ctx, job, collected.brought || job.ID != collected.ID, sameBytes(job.Args, collected.Args))
-	if err != nil {
+	s.out = append(s.out, outgoing{})
+	o := &s.out[len(s.out)-1]
+	if err := c.prepare(ctx, o, job, collected.brought || job.ID != collected.ID, sameBytes(job.Args, collected.Args)); err != nil {
+		s.out = s.out[:len(s.out)-1]
 		return JobID{}, err
 	}
-	s.out, s.at = append(s.out, o), append(s.at, s.now)
+	s.at = append(s.at, s.now)
 	return o.job.ID, nil
 }
 
@@ -226,7 +228,7 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 	sendAll(ctx, c.rdb, cmds)
 	var unknown []*onceCmd // scripts that the server did not know: nothing ran, so sending them whole is their first run
 	for i := first; i < last; i++ {
-		if o := s.out[i]; o.cmd.unknownScript() {
+		if o := &s.out[i]; o.cmd.unknownScript() {
 			o.cmd = o.cmd.whole(ctx)
 			unknown = append(unknown, o.cmd)
 		}
@@ -235,7 +237,7 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 		sendAll(ctx, c.rdb, unknown)
 	}
 	for i := first; i < last; i++ {
-		if _, err := c.sent(s.out[i], s.out[i].cmd.outcome()); err != nil {
+		if _, err := c.sent(&s.out[i], s.out[i].cmd.outcome()); err != nil {
 			fail(i, err)
 		}
 	}

@@ -114,8 +114,8 @@ func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
 }
 
 func (c *Client) sendChecked(ctx context.Context, job Job, encoded bool) (JobID, error) {
-	o, err := c.prepare(ctx, job, !job.ID.IsZero(), encoded)
-	if err != nil {
+	var o outgoing
+	if err := c.prepare(ctx, &o, job, !job.ID.IsZero(), encoded); err != nil {
 		return JobID{}, err
 	}
 	if err := c.register(ctx, o.job.Queue); err != nil {
@@ -131,7 +131,7 @@ func (c *Client) sendChecked(ctx context.Context, job Job, encoded bool) (JobID,
 	if !sent {
 		return JobID{}, fmt.Errorf("smallage: enqueue %s: %w", o.job.Task, err)
 	}
-	return c.sent(o, err)
+	return c.sent(&o, err)
 }
 
 // outgoing is a job on its way to Redis.
@@ -142,31 +142,29 @@ type outgoing struct {
 
 // prepare checks a job and makes its command. brought says that the caller chose the job's id, so that enqueuing it is
 // idempotent; encoded, that the arguments are known to be JSON.
-func (c *Client) prepare(ctx context.Context, job Job, brought, encoded bool) (*outgoing, error) {
-	check := job.check
+func (c *Client) prepare(ctx context.Context, o *outgoing, job Job, brought, encoded bool) (err error) {
+	o.job = job
 	if encoded {
-		check = job.checkEncoded
+		err = o.job.checkEncoded()
+	} else {
+		err = o.job.check()
 	}
-	if err := check(); err != nil {
-		return nil, err
+	if err != nil {
+		return err
 	}
 	if len(job.Args) > c.cfg.MaxArgsBytes {
-		return nil, tooLarge(&job, c.cfg.MaxArgsBytes)
+		return tooLarge(&o.job, c.cfg.MaxArgsBytes)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
+		return fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
 	}
 	if job.ID.IsZero() {
-		id, err := NewJobID()
-		if err != nil {
-			return nil, err
+		if o.job.ID, err = NewJobID(); err != nil {
+			return err
 		}
-		job.ID = id
 	}
-	o := &outgoing{job: job}
-	var err error
 	o.cmd, err = c.command(ctx, &o.job, brought)
-	return o, err
+	return err
 }
 
 // sent tells what came of a command that was sent. A reply that cannot be looked at any more counts as none.
