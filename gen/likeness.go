@@ -171,9 +171,16 @@ func isRemark(rest string) bool {
 
 // isTool holds for words like the names of this project's tools.
 func isTool(word string) bool {
-	word = strings.NewReplacer("-", "", "_", "").Replace(word)
-	return len(word) <= 40 && nearest(word, []string{"smallage", "smallagegen"}) != ""
+	if len(word) < len("smallage")-2 || len(word) > 40 {
+		return false // as most words are, and comments are many
+	}
+	return nearest(unjoined.Replace(word), tools) != ""
 }
+
+var (
+	tools    = []string{"smallage", "smallagegen"}
+	unjoined = strings.NewReplacer("-", "", "_", "")
+)
 
 // joinedName returns the directive's name in a word such as smallagetask.
 func joinedName(word string) (name string, ok bool) {

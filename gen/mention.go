@@ -105,7 +105,7 @@ var another = regexp.MustCompile(`^//([a-z0-9]+:[a-z0-9]|nolint\b|export |extern
 
 // behindAnother finds what is meant as a directive, but stands on the line of another tool's.
 func behindAnother(line string) (l likeness, ok bool) {
-	if !another.MatchString(line) || strings.HasPrefix(line, "//go:generate ") {
+	if strings.HasPrefix(line, "// ") || !another.MatchString(line) || strings.HasPrefix(line, "//go:generate ") {
 		return l, false
 	}
 	for from := 2; ; {
