@@ -164,7 +164,7 @@ func (d *DeadLetters) ReplayAll(ctx context.Context, filter DeadFilter) (int, er
 	return n, nil
 }
 
-var droppedByReplay = []any{fieldExpiresAt, fieldUnknownSince, fieldDeadReason, fieldDeadError, fieldDeadQueue, fieldDiedAt, fieldRuns}
+var droppedByReplay = []any{fieldExpiresAt, fieldUnknownSince, fieldDeadReason, fieldDeadError, fieldDiedAt, fieldRuns}
 
 func (d *DeadLetters) replay(ctx context.Context, job *DeadJob) (bool, error) {
 	if job.ID.IsZero() {
@@ -400,7 +400,7 @@ func decodeDead(queue, death, packed string) DeadJob {
 	if env.history != "" {
 		_ = json.Unmarshal([]byte(env.history), &job.History)
 	}
-	for _, name := range []string{fieldDeadReason, fieldDeadError, fieldDeadQueue, fieldDiedAt, fieldRuns} {
+	for _, name := range []string{fieldDeadReason, fieldDeadError, fieldDiedAt, fieldRuns} {
 		delete(fields, name)
 	}
 	return job

@@ -54,8 +54,7 @@ func (x *endings) calls(e *ending) []*scriptCall {
 		}
 		args := []any{s.consumer, e.entry, e.v.Death, jobID, s.cfg.MaxDead}
 		if e.v.Death != "" {
-			args = append(args, fieldDeadReason, string(e.v.Reason), fieldDeadError, e.v.Error, fieldDeadQueue, e.queue.name,
-				fieldRuns, strconv.Itoa(e.v.Runs))
+			args = append(args, fieldDeadReason, string(e.v.Reason), fieldDeadError, e.v.Error, fieldRuns, strconv.Itoa(e.v.Runs))
 			if e.v.History != "" {
 				args = append(args, fieldHistory, e.v.History)
 			}
@@ -72,7 +71,6 @@ const longestPutBack = 30 * time.Second
 const (
 	fieldDeadReason = "dead_reason"
 	fieldDeadError  = "dead_error"
-	fieldDeadQueue  = "dead_queue"
 	fieldDiedAt     = "died_at"
 	fieldRuns       = "runs"
 )
