@@ -37,9 +37,7 @@ func (x *endings) flushAlways() {
 		x.waiting = nil
 		x.flushing++
 		x.mu.Unlock()
-		over := x.s.hold.flush()
 		x.flush(batch)
-		over()
 		x.mu.Lock()
 		x.flushing--
 	}
@@ -47,6 +45,7 @@ func (x *endings) flushAlways() {
 
 // flush sends the current step of each ending and moves each on by its reply.
 func (x *endings) flush(batch []*ending) {
+	x.s.hold.flushBegins()
 	var calls []*scriptCall
 	var acks []queueAcks
 	var few [2]int // most batches are acknowledges alone
@@ -137,8 +136,8 @@ func (x *endings) finish(over, again []*ending) {
 			held = append(held, e.d)
 		}
 	}
+	x.s.hold.flushed(held)
 	if len(held) > 0 {
-		x.s.hold.drop(held...)
 		x.s.outage.worked()
 	}
 	x.mu.Lock()

@@ -164,6 +164,25 @@ func (h *hold) add(q *queueState, list []*delivery, reserved int) []*delivery {
 func (h *hold) drop(list ...*delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.dropAll(list)
+}
+
+// flushBegins notes that a flush of endings is under way.
+func (h *hold) flushBegins() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.flushing++
+}
+
+// flushed notes that a flush is over, and drops the entries that it ended.
+func (h *hold) flushed(ended []*delivery) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.flushing--
+	h.dropAll(ended)
+}
+
+func (h *hold) dropAll(list []*delivery) {
 	for _, d := range list {
 		if d.queue.entries[d.entry] != d {
 			continue
@@ -177,21 +196,6 @@ func (h *hold) drop(list ...*delivery) {
 	}
 	for _, q := range h.queues {
 		h.tell(q)
-	}
-}
-
-// flush notes that a flush of endings begins, and the function that it returns that it is over.
-func (h *hold) flush() (over func()) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.flushing++
-	return func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.flushing--
-		for _, q := range h.queues {
-			h.tell(q)
-		}
 	}
 }
 
