@@ -234,18 +234,19 @@ func aTaskThatNobodyEverKnowsIsDead(t *testing.T, b *bench) {
 }
 
 func aHandlerMayRunFarLongerThanTheLease(t *testing.T, b *bench) {
+	const lease = 1500 * time.Millisecond
 	ctx := context.Background()
 	var running, most atomic.Int64
 	table := func() smallage.Table {
 		return echoTable(func(context.Context, string) ([]byte, error) {
 			most.Store(max(most.Load(), running.Add(1)))
 			defer running.Add(-1)
-			time.Sleep(2500 * time.Millisecond) // five leases
+			time.Sleep(3 * lease)
 			return nil, nil
 		})
 	}
 	for range 2 {
-		b.work(smallage.WorkerConfig{Lease: 500 * time.Millisecond}, table())
+		b.work(smallage.WorkerConfig{Lease: lease}, table())
 	}
 	id, err := echo.Enqueue(ctx, b.client, textArgs{"x"}, []smallage.Option[textArgs]{echoWith.ResultTTL(time.Minute)})
 	require.NoError(t, err)

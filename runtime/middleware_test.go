@@ -77,9 +77,10 @@ func TestAMiddlewareThatLosesTheContextFailsTheAttemptWithAReason(t *testing.T) 
 func TestAHandlerThatIgnoresItsTimeoutKeepsItsSlotAndIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	const lease = 1500 * time.Millisecond
 	release := make(chan struct{})
 	task := smallage.Task[textArgs]{Name: "stuck", Attempts: 1, Timeout: 10 * time.Millisecond}
-	b.work(smallage.WorkerConfig{Lease: 400 * time.Millisecond}, smallage.NewTable(smallage.Handle(&task, func(context.Context, textArgs) error {
+	b.work(smallage.WorkerConfig{Lease: lease}, smallage.NewTable(smallage.Handle(&task, func(context.Context, textArgs) error {
 		<-release
 		return errNoLuck
 	})))
@@ -87,7 +88,7 @@ func TestAHandlerThatIgnoresItsTimeoutKeepsItsSlotAndIsReportedOnce(t *testing.T
 	id, err := task.Enqueue(ctx, b.client, textArgs{"x"}, []smallage.Option[textArgs]{echoWith.ResultTTL(time.Minute)})
 	require.NoError(t, err)
 	eventually(t, func() bool { return len(b.events.of(smallage.EventStuck, id)) == 1 }, "it is reported")
-	time.Sleep(600 * time.Millisecond) // longer than the lease, which it keeps
+	time.Sleep(2 * lease) // which it keeps
 	require.Len(t, b.events.of(smallage.EventStuck, id), 1)
 	require.Empty(t, b.events.of(smallage.EventReclaimed, id))
 	close(release)

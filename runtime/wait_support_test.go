@@ -59,6 +59,7 @@ type waited struct {
 	res  smallage.Result
 	err  error
 	took time.Duration
+	at   time.Time // when it returned
 }
 
 // wait waits in the background.
@@ -67,7 +68,7 @@ func (b *waitBench) wait(ctx context.Context, id smallage.JobID, timeout time.Du
 	go func() {
 		begin := time.Now()
 		res, err := b.client.Wait(ctx, id, timeout)
-		done <- waited{res, err, time.Since(begin)}
+		done <- waited{res, err, time.Since(begin), time.Now()}
 	}()
 	return done
 }

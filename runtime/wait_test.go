@@ -64,10 +64,10 @@ func anOutcomeThatIsThereIsReturnedAtOnce(t *testing.T, b *waitBench) {
 // promptly is long enough for a slow machine, and less than the three seconds after which go-redis gives up by itself.
 const promptly = 2500 * time.Millisecond
 
-// A wait looks again after a second although nobody told it anything. On a machine that is busy enough, being told takes
+// A wait that listens looks again by itself only after some seconds. On a machine that is busy enough, being told takes
 // as long now and then, but not again and again.
 func anOutcomeThatComesEndsTheWait(t *testing.T, b *waitBench) {
-	const jobs, tries, byItself = 40, 5, 900 * time.Millisecond
+	const jobs, tries, byItself = 40, 5, 2 * time.Second
 	for try := range tries {
 		var ids []smallage.JobID
 		var waits []chan waited
@@ -75,17 +75,18 @@ func anOutcomeThatComesEndsTheWait(t *testing.T, b *waitBench) {
 			ids = append(ids, mustID(t))
 			waits = append(waits, b.wait(t.Context(), ids[len(ids)-1], time.Minute))
 		}
-		time.Sleep(300 * time.Millisecond << try) // most listen by now; those that do not must get their outcome as well
-		began := time.Now()
+		time.Sleep(300 * time.Millisecond * time.Duration(try+1)) // most listen by now; those that do not must get their outcome as well
+		var ended []time.Time
 		for i, id := range ids {
 			b.mustEnd(id, smallage.StatusOK, "task", "test.Echo", "value", fmt.Sprint(i))
+			ended = append(ended, time.Now())
 		}
 		var late []time.Duration
 		for i, done := range waits {
 			got := <-done
 			require.NoError(t, got.err)
 			require.Equal(t, fmt.Sprint(i), string(got.res.Value))
-			late = append(late, time.Since(began))
+			late = append(late, got.at.Sub(ended[i]))
 		}
 		slices.Sort(late)
 		if late[jobs/2] < byItself {
@@ -202,7 +203,7 @@ func manyAreWaitedForAtOnce(t *testing.T, b *waitBench) {
 	require.True(t, slices.Contains(ids, first.ID))
 }
 
-func TestTimeoutsAreKeptToTheMillisecond(t *testing.T) {
+func TestAWaitEndsWithItsTimeout(t *testing.T) {
 	t.Parallel()
 	token, notices := newWaitBench(t, redistest.Shared(t).Client(), 16), newWaitBench(t, redistest.Shared(t).Client(), 1)
 	timeouts := []time.Duration{-time.Second, 0, time.Millisecond, 300 * time.Millisecond, 30 * time.Second}
@@ -238,7 +239,7 @@ func TestTimeoutsAreKeptToTheMillisecond(t *testing.T) {
 			require.ErrorIs(t, err, smallage.ErrNoResult)
 			require.NotErrorIs(t, err, smallage.ErrNoResultRequested)
 		}
-		limit := 20 * time.Millisecond
+		limit := 300 * time.Millisecond
 		if late.timeout > time.Second {
 			limit = promptly
 		}
@@ -326,7 +327,7 @@ func TestWaitAllMarksWhatIsMissing(t *testing.T) {
 	b.mustEnd(done, smallage.StatusOK, "value", "v")
 	b.mustEnd(failed, smallage.StatusFailed, "error", "no luck")
 	ids := []smallage.JobID{never, done, silent, failed, done}
-	for _, timeout := range []time.Duration{-1, 0, 3 * time.Millisecond, 50 * time.Millisecond} {
+	for _, timeout := range []time.Duration{-1, 0, time.Second} {
 		results, err := b.client.WaitAll(t.Context(), ids, timeout)
 		require.ErrorIs(t, err, smallage.ErrNoResult)
 		require.NotErrorIs(t, err, smallage.ErrNoResultRequested)
