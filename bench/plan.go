@@ -17,6 +17,7 @@ type row struct {
 	jobs     map[string]int // for contenders so slow that they get fewer
 	show     []column
 	once     []string // contenders that are measured in the first round alone
+	pieces   int      // a round's jobs are measured in so many pieces, those of all contenders in turn; 0: 1
 	generate string   // the packages that the generator is run on, instead of an order
 	fsync    string   // the policy of the append-only file; empty: none
 }
@@ -74,7 +75,9 @@ func plan(s size) []row {
 		{
 			name: "enqueue, 1 caller", about: "enqueuing, one job after another", who: []string{"XADD", "XADD, whole job", "rueidis", "asynq", "smallage", "river"},
 			order: order{Scenario: "enqueue", Jobs: s.jobs / 5, Callers: 1}, jobs: map[string]int{"river": s.jobs / 50},
-			show: []column{rate, cpu, redisCPU, commands},
+			// Where two processes take turns, a round trip takes five times as long where they sleep on two processors as
+			// where they share one, for as long as the scheduler leaves them there.
+			pieces: 20, show: []column{rate, cpu, redisCPU, commands},
 		},
 		{
 			name: "enqueue, 64 callers", about: "enqueuing, one client shared by 64 goroutines", who: []string{"XADD", "XADD, whole job", "rueidis", "asynq", "smallage", "river"},

@@ -58,3 +58,9 @@ func TestNoRoundBeginsThatWouldEndTooLate(t *testing.T) {
 	b.again = 5 * time.Minute
 	require.True(t, b.timeLeft())
 }
+
+func TestPiecesCountByTheirJobs(t *testing.T) {
+	t.Parallel()
+	merged := merge([]metrics{{"jobs": 100, "rate": 100, "cpu": 1}, {"jobs": 300, "rate": 100, "cpu": 2}, {"jobs": 400, "rate": 50, "cpu": 4}})
+	require.Equal(t, metrics{"jobs": 800, "rate": 800.0 / 12, "cpu": (100*1 + 300*2 + 400*4) / 800.0}, merged)
+}
