@@ -8,25 +8,26 @@ import (
 // claim takes the job's dedup key, or ends the job where another holds it. A Redis error is no duplicate: it is tried
 // again for as long as the entry is this worker's.
 func (s *session) claim(d *delivery) bool {
-	key := s.keys.dedup(d.env.dedup)
+	key, id := s.keys.dedup(d.env.dedup), d.env.id.String()
 	for {
 		point("claiming")
-		id, ttl := d.env.id.String(), s.claimTTL(d, 0).Milliseconds()
-		call := newCall(claimScript, []string{key}, id, ttl)
+		ttl := s.claimTTL(d, 0).Milliseconds()
+		state, reply, err := "", any(nil), error(nil)
 		if d.env.attempt == 1 && d.count == 1 {
-			// Mostly nobody holds the key. A plain command then does the same, and costs Redis half as much.
-			call.form, call.bare = formBare, []any{"SET", key, "claimed:" + id, "NX", "PX", ttl}
+			// Mostly nobody holds the key. A plain command then does what the script does, and costs Redis half as much.
+			if reply, err = s.scripts.run(plainCall("SET", key, "claimed:"+id, "NX", "PX", ttl)); reply != nil {
+				state = "claimed"
+			}
 		}
-		reply, err := s.scripts.run(call)
+		if state == "" && err == nil {
+			reply, err = s.scripts.run(newCall(claimScript, []string{key}, id, ttl))
+			state = replyText(replyAt(reply, 0))
+		}
 		if err != nil {
 			if !s.holdOn(d, err) || !s.confirmLease(d) {
 				return false
 			}
 			continue
-		}
-		state := replyText(replyAt(reply, 0))
-		if call.form == formBare {
-			state = "claimed"
 		}
 		switch state {
 		case "claimed":
@@ -78,14 +79,16 @@ func (s *session) freeClaimOfEnded(d *delivery) {
 // claimMissing reports a claim that should have been there. A job that ran before had one; a job that was lost with its
 // worker had one only if it had started, which nobody can tell any more.
 func (s *session) claimMissing(d *delivery, then string, owner JobID) {
-	facts := []any{"task", d.env.task, "job", d.env.id, "key", shorten(d.env.dedup), "holder", owner}
-	switch {
-	case d.env.attempt > 1:
-		s.log.Warn("smallage: the dedup claim of a job was lost between its attempts; "+then, facts...)
-		s.observe(Event{Kind: EventClaimLost, Job: d.info(), Key: d.env.dedup, Owner: owner})
-	case d.count > 1:
-		s.log.Info("smallage: the dedup claim of a job was lost, or its worker died before it started the job; "+then, facts...)
+	if d.env.attempt == 1 && d.count == 1 {
+		return // it is the first to claim
 	}
+	facts := []any{"task", d.env.task, "job", d.env.id, "key", shorten(d.env.dedup), "holder", owner}
+	if d.env.attempt == 1 {
+		s.log.Info("smallage: the dedup claim of a job was lost, or its worker died before it started the job; "+then, facts...)
+		return
+	}
+	s.log.Warn("smallage: the dedup claim of a job was lost between its attempts; "+then, facts...)
+	s.observe(Event{Kind: EventClaimLost, Job: d.info(), Key: d.env.dedup, Owner: owner})
 }
 
 // isDone reports whether the key says that this very job is done: nothing may then end it in another way. ok is false

@@ -46,7 +46,7 @@ func (x *endings) flushAlways() {
 // flush sends the current step of each ending and moves each on by its reply.
 func (x *endings) flush(batch []*ending) {
 	x.s.hold.flushBegins()
-	var calls []*scriptCall
+	calls := make([]*scriptCall, 0, len(batch)+1)
 	var acks []queueAcks
 	var few [2]int // most batches are acknowledges alone
 	spans := few[:1]
@@ -58,7 +58,7 @@ func (x *endings) flush(batch []*ending) {
 			acks = addAck(acks, e)
 			continue
 		}
-		calls = append(calls, x.calls(e)...)
+		calls = x.addCalls(calls, e)
 		spans = append(spans, len(calls))
 	}
 	for i := range acks {

@@ -41,8 +41,20 @@ func (k *keyspace) registry() string { return k.ns + ":{queues}" }
 
 // outcome names the keys of a job's outcome, and the channel on which it is announced. On a cluster all have one slot.
 func (k *keyspace) outcome(id JobID) (result, token, notice string) {
-	base := k.ns + ":{r:" + id.String() + "}:"
-	return base + "result", base + "token", base + "notice"
+	base := len(k.ns) + len(":{r:") + 36 + len("}:")
+	var all strings.Builder // one allocation for the three
+	all.Grow(3*base + len("result"+"token"+"notice"))
+	text := id.String()
+	for _, kind := range [...]string{"result", "token", "notice"} {
+		all.WriteString(k.ns)
+		all.WriteString(":{r:")
+		all.WriteString(text)
+		all.WriteString("}:")
+		all.WriteString(kind)
+	}
+	names := all.String()
+	second, third := base+len("result"), 2*base+len("result"+"token")
+	return names[:second], names[second:third], names[third:]
 }
 
 // dedup escapes the key so that no two keys meet and none ends the hash tag early.

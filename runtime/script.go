@@ -20,6 +20,7 @@ var luaFiles embed.FS
 type script struct {
 	source string
 	sha    string
+	arg    any // sha, as an argument
 }
 
 // newScript joins shared Lua files and the script's own, in the order given.
@@ -34,7 +35,8 @@ func newScript(files ...string) *script {
 		source.WriteByte('\n')
 	}
 	sum := sha1.Sum([]byte(source.String())) //nolint:gosec
-	return &script{source.String(), hex.EncodeToString(sum[:])}
+	sha := hex.EncodeToString(sum[:])
+	return &script{source.String(), sha, sha}
 }
 
 var (
@@ -60,81 +62,62 @@ var (
 	sweepScript   = newScript("clock", "job", "dead", "sweep")
 )
 
-// scriptCall is one call of a script with its reply. All keys share one slot.
+// scriptCall is one call of a script, or a plain command, with its reply. All keys share one slot.
 type scriptCall struct {
-	script *script
-	keys   []string
-	args   []any
-	form   form
-	bare   []any // a plain command that does what the script does where nothing stands in its way, and else does nothing
+	script *script // nil: a plain command
+	args   []any   // as they are sent; of a script: EVALSHA, its name, how many keys, the keys, its arguments
 	sent   time.Time
-	reply  any
+	reply  any // nil where Redis answers with nothing
 	err    error
 }
 
-// form is how a call is sent.
-type form uint8
-
-const (
-	formSHA   form = iota
-	formBare       // the plain command; where it does nothing, the script follows
-	formWhole      // the script's text, for a server that does not know it, as after a restart
-)
-
 func newCall(s *script, keys []string, args ...any) *scriptCall {
-	return &scriptCall{script: s, keys: keys, args: args}
+	all := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.arg, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	return &scriptCall{script: s, args: append(all, args...)}
 }
 
-// runScripts sends the calls in one flush and fills in each one's reply or error. Those that must be sent in another form
-// go in a second flush: all of them are safe to send again.
+// plainCall is a command that may be sent again like a script, with its key first.
+func plainCall(args ...any) *scriptCall { return &scriptCall{args: args} }
+
+// runScripts sends the calls in one flush and fills in each one's reply or error. A server that does not know a script,
+// as after a restart, gets its text in a second flush: all calls are safe to send again.
 func runScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) {
 	for len(calls) > 0 {
 		calls = sendScripts(ctx, rdb, calls)
 	}
 }
 
-// sender is a client or a pipeline.
-type sender interface {
-	redis.Cmdable
-	Do(ctx context.Context, args ...any) *redis.Cmd
-}
-
-// sendScripts returns the calls that must be sent in another form.
+// sendScripts returns the calls that must be sent with the script's text.
 func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) (again []*scriptCall) {
 	sent := time.Now()
 	cmds := make([]*redis.Cmd, len(calls))
-	send := func(on sender) {
-		for i, c := range calls {
-			switch c.form {
-			case formBare:
-				cmds[i] = on.Do(ctx, c.bare...)
-			case formSHA:
-				cmds[i] = on.EvalSha(ctx, c.script.sha, c.keys, c.args...)
-			case formWhole:
-				cmds[i] = on.Eval(ctx, c.script.source, c.keys, c.args...)
-			}
+	for i, c := range calls {
+		cmds[i] = redis.NewCmd(ctx, c.args...)
+		if c.script != nil {
+			cmds[i].SetFirstKeyPos(3)
 		}
 	}
-	if len(calls) == 1 {
-		send(rdb)
+	// Each command holds its own error.
+	if len(cmds) == 1 {
+		_ = rdb.Process(ctx, cmds[0])
 	} else {
 		pipe := rdb.Pipeline()
-		send(pipe)
-		_, _ = pipe.Exec(ctx) // each command holds its own error
+		for _, cmd := range cmds {
+			_ = pipe.Process(ctx, cmd)
+		}
+		_, _ = pipe.Exec(ctx)
 	}
 	for i, c := range calls {
 		c.sent = sent
 		c.reply, c.err = cmds[i].Result()
-		none := errors.Is(c.err, redis.Nil)
-		if none {
-			c.err = nil
-		}
 		switch {
-		case c.form == formBare && none:
-			c.form = formSHA
-			again = append(again, c)
-		case c.form == formSHA && c.err != nil && redis.HasErrorPrefix(c.err, "NOSCRIPT"):
-			c.form = formWhole
+		case errors.Is(c.err, redis.Nil):
+			c.err = nil
+		case c.err != nil && c.script != nil && c.args[1] == c.script.arg && redis.HasErrorPrefix(c.err, "NOSCRIPT"):
+			c.args = append([]any{"eval", c.script.source}, c.args[2:]...)
 			again = append(again, c)
 		}
 	}

@@ -8,29 +8,31 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// calls are the scripts of an ending's current step.
-func (x *endings) calls(e *ending) []*scriptCall {
-	s, k, id := x.s, e.queue.keys, e.d.env.id.String()
+// addCalls adds the scripts of an ending's current step.
+func (x *endings) addCalls(calls []*scriptCall, e *ending) []*scriptCall {
+	s, k := x.s, e.queue.keys
 	if e.v != nil && e.v.Reason != ReasonValue && (e.step == stepOutcome || e.step == stepUnclaim) && !s.leaseFresh(e.d) {
 		// Another worker may hold the entry by now. Only its holder may touch other slots, so ask again.
 		e.step, e.after = stepVerdict, e.step
 	}
+	if e.step == stepOutcome {
+		return append(calls, x.outcomeCall(e))
+	}
+	id := e.d.env.id.String()
 	switch e.step {
 	case stepDone:
-		calls := []*scriptCall{newCall(doneScript, []string{s.keys.dedup(e.d.env.dedup)}, id, s.dedupTTL(e.d).Milliseconds())}
+		calls = append(calls, newCall(doneScript, []string{s.keys.dedup(e.d.env.dedup)}, id, s.dedupTTL(e.d).Milliseconds()))
 		if e.d.env.resultTTL > 0 && !s.onCluster() {
 			calls = append(calls, x.outcomeCall(e))
 		}
 		return calls
-	case stepOutcome:
-		return []*scriptCall{x.outcomeCall(e)}
 	case stepExtend:
 		delay := e.delay
 		if delay < 0 {
 			delay = longestPutBack
 		}
 		ttl := s.claimTTL(e.d, delay).Milliseconds()
-		return []*scriptCall{newCall(extendScript, []string{s.keys.dedup(e.d.env.dedup)}, id, ttl, ttl)}
+		return append(calls, newCall(extendScript, []string{s.keys.dedup(e.d.env.dedup)}, id, ttl, ttl))
 	case stepRetry:
 		e.d.ending.Store(true)
 		args := []any{
@@ -41,11 +43,11 @@ func (x *endings) calls(e *ending) []*scriptCall {
 		} else {
 			args[3] = -1
 		}
-		return []*scriptCall{newCall(retryScript, []string{k.stream, k.delayed, k.delayedJobs}, args...)}
+		return append(calls, newCall(retryScript, []string{k.stream, k.delayed, k.delayedJobs}, args...))
 	case stepVerdict:
-		return []*scriptCall{newCall(verdictScript, []string{k.stream, k.verdict}, s.consumer, e.entry, e.v.encode(), 0)}
+		return append(calls, newCall(verdictScript, []string{k.stream, k.verdict}, s.consumer, e.entry, e.v.encode(), 0))
 	case stepUnclaim:
-		return []*scriptCall{newCall(unclaimScript, []string{s.keys.dedup(e.d.env.dedup)}, id)}
+		return append(calls, newCall(unclaimScript, []string{s.keys.dedup(e.d.env.dedup)}, id))
 	case stepFinish:
 		e.d.ending.Store(true)
 		jobID := ""
@@ -59,9 +61,9 @@ func (x *endings) calls(e *ending) []*scriptCall {
 				args = append(args, fieldHistory, e.v.History)
 			}
 		}
-		return []*scriptCall{newCall(finishScript, []string{k.stream, k.verdict, k.dead, k.deadJobs, k.deadIDs}, args...)}
+		return append(calls, newCall(finishScript, []string{k.stream, k.verdict, k.dead, k.deadJobs, k.deadIDs}, args...))
 	}
-	return nil
+	return calls
 }
 
 // longestPutBack is the longest delay of a job whose task is unknown, as retry.lua sets it.
@@ -206,58 +208,72 @@ func (x *endings) finished(e *ending, reply any) {
 
 func (x *endings) outcomeCall(e *ending) *scriptCall {
 	env := &e.d.env
-	fields := append(make([]any, 0, 18), "status", string(e.status), "task", env.task)
+	o := outcome{id: env.id, ttl: env.resultTTL, status: e.status, task: env.task, attempts: env.attempt}
+	var few [8]any
+	more := few[:0]
 	if e.v != nil {
-		fields = append(fields, "attempts", strconv.Itoa(e.v.Runs), "error", e.v.Error)
+		o.attempts = e.v.Runs
+		more = append(more, "error", e.v.Error)
 		for _, optional := range [][2]string{{"reason", string(e.v.Reason)}, {"owner", e.v.Owner}, {"death", e.v.Death}} {
 			if optional[1] != "" {
-				fields = append(fields, optional[0], optional[1])
+				more = append(more, optional[0], optional[1])
 			}
 		}
 	} else {
-		fields = append(fields, "attempts", strconv.Itoa(env.attempt))
 		if e.value != nil {
-			fields = append(fields, "value", e.value)
+			more = append(more, "value", e.value)
 		}
 		if e.lost {
-			fields = append(fields, "lost", "1")
+			more = append(more, "lost", "1")
 		}
 	}
-	result, token, notice := x.s.keys.outcome(env.id)
-	args := append(make([]any, 0, 4+len(fields)), env.resultTTL.Milliseconds(), string(e.status), notice, packFields(fields, largestNotice))
-	return newCall(outcomeScript, []string{result, token}, append(args, fields...)...)
+	return o.call(x.s.keys, more)
+}
+
+// outcome is what every outcome has.
+type outcome struct {
+	id       JobID
+	ttl      time.Duration
+	status   Status
+	task     string
+	attempts int
+}
+
+// call writes the outcome, and more fields of it: name and text in turn, each a string or bytes.
+func (o *outcome) call(keys *keyspace, more []any) *scriptCall {
+	result, token, notice := keys.outcome(o.id)
+	status, attempts := string(o.status), strconv.Itoa(o.attempts)
+	args := append(make([]any, 0, 16), o.ttl.Milliseconds(), status, notice, nil, o.task, attempts)
+	args[3] = packNotice(append(append(make([]any, 0, 16), "status", status, "task", o.task, "attempts", attempts), more...))
+	return newCall(outcomeScript, []string{result, token}, append(args, more...)...)
 }
 
 // largestNotice is the largest outcome that travels in its notice, in bytes.
 const largestNotice = 1024
 
-// packFields writes texts, each a string or bytes, as job.lua's pack does. Where they have more than limit bytes it
-// returns nothing.
-func packFields(fields []any, limit int) []byte {
-	size := 0
-	for _, field := range fields {
-		switch text := field.(type) {
+// packNotice writes texts as job.lua's pack does. Where they are too large for a notice it returns nothing.
+func packNotice(texts []any) []byte {
+	packed := make([]byte, 0, 128)
+	for _, text := range texts {
+		switch text := text.(type) {
 		case string:
-			size += len(text)
+			packed = appendPacked(packed, text)
 		case []byte:
-			size += len(text)
+			packed = appendPacked(packed, text)
 		}
-	}
-	if size > limit {
-		return nil
-	}
-	packed := make([]byte, 0, size+4*len(fields))
-	for _, field := range fields {
-		switch text := field.(type) {
-		case string:
-			packed = append(strconv.AppendInt(packed, int64(len(text)), 10), ':')
-			packed = append(packed, text...)
-		case []byte:
-			packed = append(strconv.AppendInt(packed, int64(len(text)), 10), ':')
-			packed = append(packed, text...)
+		if len(packed) > largestNotice {
+			return nil
 		}
 	}
 	return packed
+}
+
+func appendPacked[T string | []byte](packed []byte, text T) []byte {
+	packed = append(strconv.AppendInt(packed, int64(len(text)), 10), ':')
+	if len(text) > largestNotice {
+		return append(packed, text[:largestNotice]...) // too large already
+	}
+	return append(packed, text...)
 }
 
 // leaseFresh holds while no other worker can have taken the entry over: the last confirmed renewal is younger than the

@@ -38,9 +38,12 @@ func (b *waitBench) key(id smallage.JobID, kind string) string {
 
 // end writes the outcome of a job as a worker does, and returns the status that stands.
 func (b *waitBench) end(id smallage.JobID, status smallage.Status, fields ...any) (string, error) {
-	source, args := smallage.OutcomeCall(append([]any{"status", string(status)}, fields...)...)
-	return b.rdb.Eval(context.Background(), source, []string{b.key(id, "result"), b.key(id, "token")},
-		append([]any{60_000, string(status), b.key(id, "notice")}, args...)...).Text()
+	ctx := context.Background()
+	written, err := b.rdb.Do(ctx, smallage.OutcomeCommand(b.ns, id, status, fields...)...).Int()
+	if err != nil || written == 1 {
+		return string(status), err
+	}
+	return b.rdb.HGet(ctx, b.key(id, "result"), "status").Result()
 }
 
 func (b *waitBench) mustEnd(id smallage.JobID, status smallage.Status, fields ...any) {
