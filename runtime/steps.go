@@ -242,38 +242,38 @@ type outcome struct {
 // call writes the outcome, and more fields of it: name and text in turn, each a string or bytes.
 func (o *outcome) call(keys *keyspace, more []any) *scriptCall {
 	result, token, notice := keys.outcome(o.id)
-	status, attempts := string(o.status), strconv.Itoa(o.attempts)
-	args := append(make([]any, 0, 16), o.ttl.Milliseconds(), status, notice, nil, o.task, attempts)
-	args[3] = packNotice(append(append(make([]any, 0, 16), "status", status, "task", o.task, "attempts", attempts), more...))
+	attempts := strconv.Itoa(o.attempts)
+	args := append(make([]any, 0, 16), o.ttl.Milliseconds(), string(o.status), notice, o.notice(attempts, more), o.task, attempts)
 	return newCall(outcomeScript, []string{result, token}, append(args, more...)...)
 }
 
 // largestNotice is the largest outcome that travels in its notice, in bytes.
 const largestNotice = 1024
 
-// packNotice writes texts as job.lua's pack does. Where they are too large for a notice it returns nothing.
-func packNotice(texts []any) []byte {
+// notice packs an outcome as job.lua's pack does. Of one that is too large for a notice it returns nothing.
+func (o *outcome) notice(attempts string, more []any) []byte {
 	packed := make([]byte, 0, 128)
-	for _, text := range texts {
+	for _, text := range [...]string{"status", string(o.status), "task", o.task, "attempts", attempts} {
+		packed = appendPacked(packed, text)
+	}
+	for _, text := range more {
 		switch text := text.(type) {
 		case string:
 			packed = appendPacked(packed, text)
 		case []byte:
 			packed = appendPacked(packed, text)
 		}
-		if len(packed) > largestNotice {
-			return nil
-		}
+	}
+	if len(packed) > largestNotice {
+		return nil
 	}
 	return packed
 }
 
+// appendPacked stops where a text makes the notice too large.
 func appendPacked[T string | []byte](packed []byte, text T) []byte {
 	packed = append(strconv.AppendInt(packed, int64(len(text)), 10), ':')
-	if len(text) > largestNotice {
-		return append(packed, text[:largestNotice]...) // too large already
-	}
-	return append(packed, text...)
+	return append(packed, text[:min(len(text), largestNotice)]...)
 }
 
 // leaseFresh holds while no other worker can have taken the entry over: the last confirmed renewal is younger than the
