@@ -12,8 +12,10 @@ func (s *session) claim(d *delivery) bool {
 	for {
 		point("claiming")
 		ttl := s.claimTTL(d, 0).Milliseconds()
-		state, reply, err := "", any(nil), error(nil)
-		if d.env.attempt == 1 && d.count == 1 {
+		var state string
+		var reply any
+		var err error
+		if d.first() {
 			// Mostly nobody holds the key. A plain command then does what the script does, and costs Redis half as much.
 			if reply, err = s.scripts.run(plainCall("SET", key, "claimed:"+id, "NX", "PX", ttl)); reply != nil {
 				state = "claimed"
@@ -79,8 +81,8 @@ func (s *session) freeClaimOfEnded(d *delivery) {
 // claimMissing reports a claim that should have been there. A job that ran before had one; a job that was lost with its
 // worker had one only if it had started, which nobody can tell any more.
 func (s *session) claimMissing(d *delivery, then string, owner JobID) {
-	if d.env.attempt == 1 && d.count == 1 {
-		return // it is the first to claim
+	if d.first() {
+		return
 	}
 	facts := []any{"task", d.env.task, "job", d.env.id, "key", shorten(d.env.dedup), "holder", owner}
 	if d.env.attempt == 1 {

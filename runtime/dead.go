@@ -164,8 +164,6 @@ func (d *DeadLetters) ReplayAll(ctx context.Context, filter DeadFilter) (int, er
 	return n, nil
 }
 
-var droppedByReplay = []any{fieldExpiresAt, fieldUnknownSince, fieldDeadReason, fieldDeadError, fieldDiedAt, fieldRuns}
-
 func (d *DeadLetters) replay(ctx context.Context, job *DeadJob) (bool, error) {
 	if job.ID.IsZero() {
 		return false, invalidf("dead job %s of queue %s: it has no readable id and cannot be replayed; delete it, and enqueue it anew from its Fields", job.DeathID, job.Queue)
@@ -176,8 +174,11 @@ func (d *DeadLetters) replay(ctx context.Context, job *DeadJob) (bool, error) {
 	}
 	point("replay-forgotten")
 	k := d.keys.queue(job.Queue)
-	reply, err := replayScript.run(ctx, d.rdb, []string{k.stream, k.dead, k.deadJobs, k.deadIDs, k.cancel},
-		append([]any{job.DeathID}, droppedByReplay...)...)
+	args := []any{job.DeathID, fieldExpiresAt, fieldUnknownSince} // and which fields the job loses
+	for _, name := range burialFields {
+		args = append(args, name)
+	}
+	reply, err := replayScript.run(ctx, d.rdb, []string{k.stream, k.dead, k.deadJobs, k.deadIDs, k.cancel}, args...)
 	if err != nil {
 		return false, deadError("replay", job.Queue, err)
 	}
@@ -400,7 +401,7 @@ func decodeDead(queue, death, packed string) DeadJob {
 	if env.history != "" {
 		_ = json.Unmarshal([]byte(env.history), &job.History)
 	}
-	for _, name := range []string{fieldDeadReason, fieldDeadError, fieldDiedAt, fieldRuns} {
+	for _, name := range burialFields {
 		delete(fields, name)
 	}
 	return job

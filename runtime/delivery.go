@@ -32,6 +32,9 @@ type delivery struct {
 	stuck   bool   // reported
 }
 
+// first holds for a job that nobody had before: no attempt of it ended, and none was lost with its worker.
+func (d *delivery) first() bool { return d.env.attempt == 1 && d.count == 1 }
+
 // suspect holds for entries that were lost so often that they may be what kills workers.
 func (d *delivery) suspect() bool { return d.count > d.queue.harmless }
 

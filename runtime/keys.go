@@ -41,19 +41,11 @@ func (k *keyspace) registry() string { return k.ns + ":{queues}" }
 
 // outcome names the keys of a job's outcome, and the channel on which it is announced. On a cluster all have one slot.
 func (k *keyspace) outcome(id JobID) (result, token, notice string) {
-	base := len(k.ns) + len(":{r:") + 36 + len("}:")
-	var all strings.Builder // one allocation for the three
-	all.Grow(3*base + len("result"+"token"+"notice"))
-	text := id.String()
-	for _, kind := range [...]string{"result", "token", "notice"} {
-		all.WriteString(k.ns)
-		all.WriteString(":{r:")
-		all.WriteString(text)
-		all.WriteString("}:")
-		all.WriteString(kind)
-	}
-	names := all.String()
-	second, third := base+len("result"), 2*base+len("result"+"token")
+	ns, text := k.ns, id.String()
+	names := ns + ":{r:" + text + "}:result" + ns + ":{r:" + text + "}:token" + ns + ":{r:" + text + "}:notice" // one allocation
+	base := len(ns) + len(":{r:}:") + len(text)
+	second := base + len("result")
+	third := second + base + len("token")
 	return names[:second], names[second:third], names[third:]
 }
 

@@ -44,7 +44,7 @@ func (s *session) process(d *delivery) {
 		return
 	case s.cancelled(d):
 		return
-	case d.env.expiresAt > 0 && d.env.attempt == 1 && d.count == 1 && s.expired(d):
+	case d.env.expiresAt > 0 && d.first() && s.expired(d):
 		return
 	}
 	run, err := d.task.prepare(d.env.args)

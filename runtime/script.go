@@ -19,8 +19,7 @@ var luaFiles embed.FS
 // script is one transition of the protocol. Its contract (KEYS, ARGV, what it returns) heads its .lua file.
 type script struct {
 	source string
-	sha    string
-	arg    any // sha, as an argument
+	sha    any // a string: its name, as it is passed to commands
 }
 
 // newScript joins shared Lua files and the script's own, in the order given.
@@ -35,8 +34,7 @@ func newScript(files ...string) *script {
 		source.WriteByte('\n')
 	}
 	sum := sha1.Sum([]byte(source.String())) //nolint:gosec
-	sha := hex.EncodeToString(sum[:])
-	return &script{source.String(), sha, sha}
+	return &script{source.String(), hex.EncodeToString(sum[:])}
 }
 
 var (
@@ -72,7 +70,7 @@ type scriptCall struct {
 }
 
 func newCall(s *script, keys []string, args ...any) *scriptCall {
-	all := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.arg, len(keys))
+	all := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", s.sha, len(keys))
 	for _, key := range keys {
 		all = append(all, key)
 	}
@@ -116,7 +114,7 @@ func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*script
 		switch {
 		case errors.Is(c.err, redis.Nil):
 			c.err = nil
-		case c.err != nil && c.script != nil && c.args[1] == c.script.arg && redis.HasErrorPrefix(c.err, "NOSCRIPT"):
+		case c.err != nil && c.script != nil && c.args[1] == c.script.sha && redis.HasErrorPrefix(c.err, "NOSCRIPT"):
 			c.args = append([]any{"eval", c.script.source}, c.args[2:]...)
 			again = append(again, c)
 		}

@@ -70,6 +70,8 @@ func (x *endings) addCalls(calls []*scriptCall, e *ending) []*scriptCall {
 const longestPutBack = 30 * time.Second
 
 // The fields that a burial adds to a job's own.
+var burialFields = []string{fieldDeadReason, fieldDeadError, fieldDiedAt, fieldRuns}
+
 const (
 	fieldDeadReason = "dead_reason"
 	fieldDeadError  = "dead_error"
