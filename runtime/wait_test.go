@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,20 +204,23 @@ func manyAreWaitedForAtOnce(t *testing.T, b *waitBench) {
 	require.True(t, slices.Contains(ids, first.ID))
 }
 
-func TestAWaitEndsWithItsTimeout(t *testing.T) {
+func TestTimeoutsAreKeptToTheMillisecond(t *testing.T) {
 	t.Parallel()
 	token, notices := newWaitBench(t, redistest.Shared(t).Client(), 16), newWaitBench(t, redistest.Shared(t).Client(), 1)
 	timeouts := []time.Duration{-time.Second, 0, time.Millisecond, 300 * time.Millisecond, 30 * time.Second}
 	type lateness struct {
-		timeout, least time.Duration
-		errs           []error
+		timeout, limit, least time.Duration
+		errs                  []error
 	}
 	found := make(chan lateness)
 	for _, b := range []*waitBench{token, notices} {
 		for _, timeout := range timeouts {
 			go func() { // all at once: the longest takes half a minute
-				late := lateness{timeout: timeout, least: time.Hour}
-				for range 5 { // the machine may be busy; a wait that is late by itself is late each time
+				late := lateness{timeout: timeout, limit: 20 * time.Millisecond, least: time.Hour}
+				if timeout > time.Second {
+					late.limit = promptly
+				}
+				for try := range 40 { // the machine may be busy; a wait that is late by itself is late each time
 					id, err := smallage.NewJobID()
 					if err == nil {
 						begin := time.Now()
@@ -224,7 +228,7 @@ func TestAWaitEndsWithItsTimeout(t *testing.T) {
 						late.least = min(late.least, time.Since(begin)-max(timeout, 0))
 					}
 					late.errs = append(late.errs, err)
-					if timeout > time.Second {
+					if timeout > time.Second || try >= 4 && late.least < late.limit {
 						break
 					}
 				}
@@ -239,12 +243,8 @@ func TestAWaitEndsWithItsTimeout(t *testing.T) {
 			require.ErrorIs(t, err, smallage.ErrNoResult)
 			require.NotErrorIs(t, err, smallage.ErrNoResultRequested)
 		}
-		limit := 300 * time.Millisecond
-		if late.timeout > time.Second {
-			limit = promptly
-		}
 		require.GreaterOrEqual(t, late.least, time.Duration(0), late.timeout)
-		require.Less(t, late.least, limit, late.timeout)
+		require.Less(t, late.least, late.limit, late.timeout)
 	}
 }
 
@@ -327,8 +327,13 @@ func TestWaitAllMarksWhatIsMissing(t *testing.T) {
 	b.mustEnd(done, smallage.StatusOK, "value", "v")
 	b.mustEnd(failed, smallage.StatusFailed, "error", "no luck")
 	ids := []smallage.JobID{never, done, silent, failed, done}
-	for _, timeout := range []time.Duration{-1, 0, time.Second} {
-		results, err := b.client.WaitAll(t.Context(), ids, timeout)
+	for _, timeout := range []time.Duration{-1, 0, 3 * time.Millisecond, 50 * time.Millisecond} {
+		var results []smallage.Result
+		var err error
+		eventually(t, func() bool { // on a busy machine a short wait may end before Redis has answered, but not each time
+			results, err = b.client.WaitAll(t.Context(), ids, timeout)
+			return !strings.Contains(fmt.Sprint(err), "Redis did not answer")
+		}, "a wait of %v is answered", timeout)
 		require.ErrorIs(t, err, smallage.ErrNoResult)
 		require.NotErrorIs(t, err, smallage.ErrNoResultRequested)
 		require.ErrorContains(t, err, "2 of 5 jobs")
@@ -338,8 +343,11 @@ func TestWaitAllMarksWhatIsMissing(t *testing.T) {
 			require.Equal(t, id == never || id == silent, results[i].Missing())
 		}
 		require.Equal(t, "v", string(results[4].Value))
-		first, err := b.client.WaitAny(t.Context(), ids, timeout)
-		require.NoError(t, err)
+		var first smallage.Result
+		eventually(t, func() bool {
+			first, err = b.client.WaitAny(t.Context(), ids, timeout)
+			return err == nil
+		}, "so is a wait of %v for any", timeout)
 		require.Contains(t, []smallage.JobID{done, failed}, first.ID)
 	}
 	results, err := b.client.WaitAll(t.Context(), []smallage.JobID{done, silent}, time.Minute)
