@@ -119,31 +119,39 @@ func matching(match *regexp.Regexp, names []string) (kept []string) {
 	return kept
 }
 
-// round measures one row once for each contender, in an order that moves on with each round and each piece.
+// round measures one row once for each contender; where it is measured in pieces, their figures become one.
 func (b *benchmark) round(ctx context.Context, r row, round int) error {
 	before := map[string]int{}
 	for _, name := range r.who {
 		before[name] = len(b.found[cell{r.name, name}])
 	}
 	for piece := range max(1, r.pieces) {
-		for i := range r.who {
-			name := r.who[(i+round+piece)%len(r.who)]
-			if name == "river" && b.postgres == "" || round > 0 && slices.Contains(r.once, name) {
-				continue
-			}
-			began := time.Now()
-			if err := b.one(ctx, r, name, round); err != nil {
-				return err
-			}
-			if !slices.Contains(r.once, name) {
-				b.again += time.Since(began)
-			}
+		if err := b.piece(ctx, r, round, piece); err != nil {
+			return err
 		}
 	}
 	for _, name := range r.who {
 		c, n := cell{r.name, name}, before[name]
 		if found := b.found[c]; len(found) > n+1 {
 			b.found[c] = append(found[:n], merge(found[n:]))
+		}
+	}
+	return nil
+}
+
+// piece measures one piece of a row for each contender, in an order that moves on with each round and each piece.
+func (b *benchmark) piece(ctx context.Context, r row, round, piece int) error {
+	for i := range r.who {
+		name := r.who[(i+round+piece)%len(r.who)]
+		if name == "river" && b.postgres == "" || round > 0 && slices.Contains(r.once, name) {
+			continue
+		}
+		began := time.Now()
+		if err := b.one(ctx, r, name, round); err != nil {
+			return err
+		}
+		if !slices.Contains(r.once, name) {
+			b.again += time.Since(began)
 		}
 	}
 	return nil
