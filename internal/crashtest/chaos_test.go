@@ -1,6 +1,7 @@
 package crashtest_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -135,6 +136,10 @@ func (c *chaos) end(limit time.Duration) *crashtest.Findings {
 	c.thaw(true)
 	c.proxy.CutAfterBytes(-1)
 	found := c.settle(limit)
+	require.Eventually(c.t, func() bool {
+		consumers, err := c.rdb.XInfoConsumers(context.Background(), c.key("stream"), "workers").Result()
+		return err == nil && len(consumers) <= len(c.workers)+1
+	}, time.Minute, 50*time.Millisecond, "the consumers of dead workers are removed")
 	for _, w := range c.workers {
 		w.Terminate()
 	}

@@ -82,9 +82,6 @@ func TestNoJobIsLostOrRepeatedWhileWorkersConnectionsAndRedisBreak(t *testing.T)
 	require.Greater(t, found.Effects, jobs/2)
 	require.Positive(t, found.Dead)
 	require.Positive(t, found.Skipped)
-	consumers, err := c.rdb.XInfoConsumers(context.Background(), c.key("stream"), "workers").Result()
-	require.NoError(t, err)
-	require.Less(t, len(consumers), 20, "consumers of dead workers are removed in time")
 }
 
 // randomSpec is the job with this number.

@@ -3,6 +3,7 @@ package crashtest
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -18,12 +19,15 @@ type Witness struct {
 	ledger string
 
 	mu      sync.Mutex
-	excused map[string]map[int]bool // job → processes
+	excused map[string]map[run]bool // of each job
 }
+
+// run is one run of a job. A process may run a job again that it lost while it was frozen.
+type run struct{ pid, attempt, delivery int }
 
 // NewWitness returns a witness that has seen nothing yet.
 func NewWitness(rdb *redis.Client, ns, ledger string) *Witness {
-	return &Witness{rdb: rdb, ns: ns, ledger: ledger, excused: map[string]map[int]bool{}}
+	return &Witness{rdb: rdb, ns: ns, ledger: ledger, excused: map[string]map[run]bool{}}
 }
 
 // Killed is called after a process was killed: what it did and had not acknowledged may be done again.
@@ -32,24 +36,29 @@ func (w *Witness) Killed(pid int) error {
 	if err != nil {
 		return err
 	}
-	did := map[string]bool{}
+	did := map[string]Record{} // the last of each job
 	for _, r := range records {
 		if r.What == Effect {
-			did[r.Job] = true
+			did[r.Job] = r
 		}
 	}
-	if err := w.lookAtKeys(pid, records); err != nil {
+	if err := w.lookAtKeys(did); err != nil {
 		return err
 	}
-	return w.look(pid, "", func(job string) bool { return did[job] }) // by whomever it is held by now
+	return w.look("", func(job string, _ run) (run, bool) { // by whomever it is held by now
+		r, ok := did[job]
+		return r.run(), ok
+	})
 }
+
+func (r Record) run() run { return run{r.PID, r.Attempt, r.Delivery} }
 
 // lookAtKeys excuses what a process did and did not mark done. It takes one command, since another process may soon have
 // done it again.
-func (w *Witness) lookAtKeys(pid int, records []Record) error {
+func (w *Witness) lookAtKeys(did map[string]Record) error {
 	var jobs, keys []string
-	for _, r := range records {
-		if r.What == Effect && r.Key != "" {
+	for _, r := range did {
+		if r.Key != "" {
 			jobs, keys = append(jobs, r.Job), append(keys, w.ns+":{d:"+r.Key+"}")
 		}
 	}
@@ -62,7 +71,7 @@ func (w *Witness) lookAtKeys(pid int, records []Record) error {
 	}
 	for i, state := range states {
 		if state != "done:"+jobs[i] {
-			w.excuse(jobs[i], pid)
+			w.excuse(jobs[i], did[jobs[i]].run())
 		}
 	}
 	return nil
@@ -70,11 +79,15 @@ func (w *Witness) lookAtKeys(pid int, records []Record) error {
 
 // Frozen is called after a process was frozen: what it has in hand it may do, or have done, besides another.
 func (w *Witness) Frozen(pid int) error {
-	return w.look(pid, consumerName(pid)+"-", func(string) bool { return true })
+	return w.look(consumerName(pid)+"-", func(_ string, held run) (run, bool) {
+		held.pid = pid
+		return held, true
+	})
 }
 
-// look excuses jobs that consumers with this prefix hold, unless they are done.
-func (w *Witness) look(pid int, prefix string, excuse func(job string) bool) error {
+// look excuses runs of jobs that consumers with this prefix hold, unless they are done. which gets the run that the
+// consumer holds, but for its process, and names the one to excuse.
+func (w *Witness) look(prefix string, which func(job string, held run) (run, bool)) error {
 	ctx := context.Background()
 	stream := w.ns + ":{q:" + Queue + "}:stream"
 	consumers, err := w.rdb.XInfoConsumers(ctx, stream, "workers").Result()
@@ -99,7 +112,10 @@ func (w *Witness) look(pid int, prefix string, excuse func(job string) bool) err
 			for _, e := range entries {
 				job, _ := e.Values["id"].(string)
 				key, _ := e.Values["dedup"].(string)
-				if !excuse(job) {
+				text, _ := e.Values["attempt"].(string)
+				attempt, _ := strconv.Atoi(text) // an entry that wakes workers has none
+				excused, ok := which(job, run{attempt: attempt, delivery: int(p.RetryCount)})
+				if !ok {
 					continue
 				}
 				if key != "" {
@@ -111,32 +127,32 @@ func (w *Witness) look(pid int, prefix string, excuse func(job string) bool) err
 						continue
 					}
 				}
-				w.excuse(job, pid)
+				w.excuse(job, excused)
 			}
 		}
 	}
 	return nil
 }
 
-func (w *Witness) excuse(job string, pid int) {
+func (w *Witness) excuse(job string, r run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.excused[job] == nil {
-		w.excused[job] = map[int]bool{}
+		w.excused[job] = map[run]bool{}
 	}
-	w.excused[job][pid] = true
+	w.excused[job][r] = true
 }
 
 // addLost counts what the workers themselves reported: a worker that was cut off for longer than its lease says so.
 func (w *Witness) addLost(records []Record) {
 	for _, r := range records {
 		if r.What == "lease-lost" {
-			w.excuse(r.Job, r.PID)
+			w.excuse(r.Job, r.run())
 		}
 	}
 }
 
-// Excuses is in how many processes the job may have run besides the one that ended it.
+// Excuses is how many runs the job may have had besides the one that ended it.
 func (w *Witness) Excuses(job string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
