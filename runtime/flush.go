@@ -66,7 +66,8 @@ func (x *endings) flush(batch []*ending) {
 		calls = append(calls, acks[i].call)
 	}
 	stepPoint("before", batch)
-	runScripts(x.s.base, x.s.rdb, calls)
+	reads, behind := x.s.readsBehind(acks)
+	runScripts(x.s.base, x.s.rdb, calls, behind...)
 	stepPoint("after", batch)
 
 	over, again := make([]*ending, 0, len(batch)), make([]*ending, 0, len(spans)-1)
@@ -89,6 +90,7 @@ func (x *endings) flush(batch []*ending) {
 		}
 	}
 	for _, a := range acks {
+		a.queue.acknowledged.Store(a.call.err == nil)
 		if a.call.err != nil {
 			for _, e := range a.list {
 				x.stepFailed(e, a.call.err)
@@ -98,7 +100,7 @@ func (x *endings) flush(batch []*ending) {
 		x.acknowledged(a.list, replyList(a.call.reply))
 		over = append(over, a.list...)
 	}
-	x.finish(over, again)
+	x.finish(over, again, reads)
 }
 
 // queueAcks are a flush's acknowledges in one queue.
@@ -128,17 +130,24 @@ func (x *endings) acknowledged(list []*ending, stale []any) {
 	}
 }
 
-// finish lets go of what is over and queues what has further steps.
-func (x *endings) finish(over, again []*ending) {
+// finish lets go of what is over, takes in what was read in its place, and queues what has further steps.
+func (x *endings) finish(over, again []*ending, reads []*readBehind) {
 	held := make([]*delivery, 0, len(over))
 	for _, e := range over {
 		if e.d != nil {
 			held = append(held, e.d)
 		}
 	}
-	x.s.hold.flushed(held)
+	covered := 0
+	for _, r := range reads {
+		covered += r.covered
+	}
+	x.s.hold.flushed(held, covered)
 	if len(held) > 0 {
 		x.s.outage.worked()
+	}
+	for _, r := range reads {
+		x.s.takeIn(r)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

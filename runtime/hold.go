@@ -17,6 +17,7 @@ type hold struct {
 	limit    int // entries at once
 	held     int
 	reserved int   // of the limit, for replies to come
+	covered  int   // of the reserved, by entries that are acknowledged before the read
 	flushing int   // flushes of endings under way, which will make room
 	waiting  int   // runners without a job
 	waking   bool  // one of them was told to look, and has not yet
@@ -43,11 +44,13 @@ type queueState struct {
 	marked     map[JobID]time.Time // cancelled by id, as far as this worker knows, and until when that is of interest
 	newestMark string              // score of the newest cancel mark seen
 
-	buffer readBuffer    // of the queue's reader alone
 	roomy  chan struct{} // tells the waiting reader to look again
 	kick   chan struct{} // asks for a tick now
 	paused atomic.Bool
 	more   atomic.Bool // handed-back entries wait for room: they come before new ones
+
+	acknowledged atomic.Bool  // the last acknowledge went through
+	entrySize    atomic.Int64 // of an entry in the last reply to a read, in bytes
 
 	// strayed is when a read or a tick last failed, in ns since the process's start: its reply may have brought entries
 	// that this consumer now holds without knowing. 0: never, or looked for since. Negative: one cannot tell, so look always.
@@ -93,6 +96,38 @@ func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	return room
 }
 
+// reserveBehind sets room aside for a read right behind the acknowledge of some entries of q, where it is known to have
+// more. It returns how many may be read, and how many of them take the place of acknowledged ones; flushed and add give
+// them back. A read of few would cost more than it saves. One of more than half the limit would leave too little for the
+// flush beside this one: worker and Redis would take turns.
+func (h *hold) reserveBehind(q *queueState, acked int) (room, covered int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed || h.wanted == q || q.dry {
+		return 0, 0
+	}
+	h.covered += acked
+	room = h.room(q)
+	if len(h.queues) == 1 { // no other needs the runners that have nothing to do
+		room = max(0, min(h.slots+1+h.waiting-len(q.pending)-q.reserved, h.free()))
+	}
+	h.covered -= acked
+	if room = min(room, h.slots); room < max(1, h.slots/3) {
+		return 0, 0
+	}
+	if room > 2 {
+		room-- // for an entry to be taken over
+	}
+	covered = min(room, acked)
+	h.reserved += room
+	q.reserved += room
+	h.covered += covered
+	return room, covered
+}
+
+// free is how many entries more the worker may hold.
+func (h *hold) free() int { return h.limit - h.held - h.reserved + h.covered }
+
 // reserveRest sets aside whatever room there is, for entries to be taken over.
 func (h *hold) reserveRest(q *queueState) int {
 	h.mu.Lock()
@@ -101,7 +136,7 @@ func (h *hold) reserveRest(q *queueState) int {
 		return 0
 	}
 	room := h.room(q)
-	if room == 0 && h.wanted == q && h.held+h.reserved < h.limit {
+	if room == 0 && h.wanted == q && h.free() > 0 {
 		room = 1 // the place that the kept runner leaves free
 	}
 	h.reserved += room
@@ -125,7 +160,7 @@ func (h *hold) room(q *queueState) int {
 	if share > 0 {
 		share = max(1, share*q.weight/total)
 	}
-	unstarted, free := len(q.pending)+q.reserved, h.limit-h.held-h.reserved
+	unstarted, free := len(q.pending)+q.reserved, h.free()
 	room := min(share+1-unstarted, h.slots-behind, free)
 	if unstarted == 0 {
 		room = min(share+1, h.slots-behind+1, free)
@@ -174,11 +209,12 @@ func (h *hold) flushBegins() {
 	h.flushing++
 }
 
-// flushed notes that a flush is over, and drops the entries that it ended.
-func (h *hold) flushed(ended []*delivery) {
+// flushed notes that a flush is over, and drops the entries that it ended. covered is what reserveBehind returned for it.
+func (h *hold) flushed(ended []*delivery, covered int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.flushing--
+	h.covered -= covered
 	h.dropAll(ended)
 }
 
@@ -240,6 +276,12 @@ func (h *hold) inHand(q *queueState) []*delivery {
 		list = append(list, d)
 	}
 	return list
+}
+
+func (h *hold) isClosed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
 }
 
 // closeUnstarted lets no further job start and returns what has not.

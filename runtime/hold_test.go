@@ -1,6 +1,7 @@
 package smallage
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 
@@ -30,16 +31,23 @@ func TestAWorkerNeverHoldsMoreThanItsLimitNorHidesAQueue(t *testing.T) {
 			q *queueState
 			n int
 		}
+		type flush struct {
+			acked   []*delivery
+			covered int
+			behind  []reply
+		}
 		var underWay []reply
+		var flushes []flush
 		var running, returned []*delivery
 		serial := 0
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch rapid.IntRange(0, 6).Draw(t, "step") {
+			h.waiting = w.cfg.Concurrency - len(running)
+			switch rapid.IntRange(0, 7).Draw(t, "step") {
 			case 0:
 				q := rapid.SampledFrom(h.queues).Draw(t, "reads")
 				empty := len(q.pending)+q.reserved == 0
 				n := h.reserve(q, rapid.Bool().Draw(t, "may block"))
-				if empty && len(returned) == 0 {
+				if empty && len(returned)+len(flushes) == 0 {
 					require.Positive(t, n, "a queue of which nothing is held can bring one")
 				}
 				if n > 0 {
@@ -77,12 +85,39 @@ func TestAWorkerNeverHoldsMoreThanItsLimitNorHidesAQueue(t *testing.T) {
 					returned = append(returned, running[0])
 					running = running[1:]
 				}
-			case 6:
-				h.drop(returned...)
-				returned = nil
+			case 6: // a flush begins, and may read on
+				f := flush{acked: returned}
+				h.flushBegins()
+				for _, q := range h.queues {
+					acked := 0
+					for _, d := range returned {
+						if d.queue == q {
+							acked++
+						}
+					}
+					if n, covered := h.reserveBehind(q, acked); n > 0 {
+						f.behind = append(f.behind, reply{q, n})
+						f.covered += covered
+						require.LessOrEqual(t, covered, acked)
+					}
+				}
+				flushes, returned = append(flushes, f), nil
+			case 7: // a flush is over, and what it read comes in soon
+				if len(flushes) == 0 {
+					continue
+				}
+				i := rapid.IntRange(0, len(flushes)-1).Draw(t, "flush")
+				h.flushed(flushes[i].acked, flushes[i].covered)
+				underWay = append(underWay, flushes[i].behind...)
+				flushes = slices.Delete(flushes, i, i+1)
 			}
-			require.LessOrEqual(t, h.held+h.reserved, limit)
+			// Whatever a flush reads on, Redis has deleted what made room for it.
+			require.LessOrEqual(t, h.held+h.reserved-h.covered, limit)
 			require.GreaterOrEqual(t, h.reserved, 0)
+			require.GreaterOrEqual(t, h.covered, 0)
+			if len(flushes) == 0 {
+				require.Zero(t, h.covered)
+			}
 		}
 	})
 }

@@ -69,16 +69,13 @@ func benchSession(tb testing.TB, handler func(context.Context, benchArgs) error)
 // runReply takes the entries of a reply from the client's hands to their handlers, as a reader and a runner do.
 func (s *session) runReply(reply []byte) {
 	q := s.hold.queues[0]
-	entries, _, _ := q.buffer.parse(reply)
-	list := make([]*delivery, 0, len(entries))
-	for _, e := range entries {
-		d := new(delivery)
-		s.decode(d, q, e, 1, "", time.Now())
+	raw := &rawReply{bytes: reply}
+	n, _ := s.received(s.readCommand(q, raw, 0, -1), raw, q, 0, -1, time.Now())
+	list := make([]*delivery, 0, n)
+	for range n {
+		d := s.hold.next()
 		list = append(list, d)
-	}
-	s.hold.add(q, list, 0)
-	for range list {
-		s.process(s.hold.next())
+		s.process(d)
 	}
 	s.endings.waiting, s.endings.open = nil, 0
 	s.hold.drop(list...)

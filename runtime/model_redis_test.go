@@ -143,7 +143,9 @@ var errReplyLost = errors.New("the reply was lost on the way")
 // again after a lost reply, or loses the reply.
 type wire struct {
 	twice, lose bool
+	loseRead    bool // of reads that go with flushes
 	ran         []ranScript
+	reads       int    // that went with flushes
 	beforeClaim func() // once
 }
 
@@ -152,7 +154,7 @@ type ranScript struct {
 	job string
 }
 
-func (w *wire) reset() { *w = wire{} }
+func (w *wire) reset() { *w = wire{reads: w.reads} }
 
 func (w *wire) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -191,6 +193,14 @@ func (w *wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 				cmd.SetErr(nil)
 			}
 			err = next(ctx, cmds)
+		}
+		for _, cmd := range cmds {
+			if cmd.Name() == "xreadgroup" && cmds[0].Name() == "evalsha" { // a read behind a flush of endings
+				w.reads++
+				if w.loseRead {
+					cmd.SetErr(errReplyLost)
+				}
+			}
 		}
 		return err
 	}

@@ -38,7 +38,7 @@ func TestEveryInterleavingOfJobsOnOneKeyKeepsTheProtocol(t *testing.T) {
 			w.check(rt)
 			for range rapid.IntRange(15, 70).Draw(rt, "steps") {
 				a := w.choose(rt)
-				wire.twice, wire.lose = false, false
+				wire.twice, wire.lose, wire.loseRead = false, false, false
 				a.do(rt)
 				w.check(rt)
 				steps++
@@ -48,7 +48,8 @@ func TestEveryInterleavingOfJobsOnOneKeyKeepsTheProtocol(t *testing.T) {
 			runs++
 		})
 	}
-	t.Logf("%d interleavings, %d steps in %v: %v", runs, steps, time.Since(begin).Round(time.Millisecond), counts)
+	t.Logf("%d interleavings, %d steps in %v: %v, %d flushes read on", runs, steps, time.Since(begin).Round(time.Millisecond), counts, wire.reads)
+	require.NotZero(t, wire.reads)
 	for _, a := range new(world).actions() {
 		require.NotZero(t, counts[a.name], "no interleaving contains: %s", a.name)
 	}
@@ -232,7 +233,12 @@ func (w *world) flush(t *rapid.T) {
 	m := pick(t, w.where(hasEndings), "worker")
 	i := rapid.IntRange(0, len(m.s.endings.waiting)-1).Draw(t, "ending")
 	w.wire.twice = rapid.IntRange(0, 4).Draw(t, "sent twice") == 4
-	w.note("%s flushes", m.s.consumer)
+	w.wire.loseRead = rapid.IntRange(0, 3).Draw(t, "reply to its read lost") == 3
+	w.note("%s flushes, reply to its read lost %v", m.s.consumer, w.wire.loseRead)
+	if rapid.Bool().Draw(t, "may read on") { // as it does where it believes that there is more
+		m.q.dry = false
+		m.q.acknowledged.Store(true)
+	}
 	m.flush(t, i)
 }
 
@@ -310,7 +316,7 @@ func (w *world) settle(t *rapid.T) {
 		if len(w.now.delayed) > 0 {
 			w.promote(t)
 		}
-		w.wire.twice, w.wire.lose = false, false
+		w.wire.twice, w.wire.lose, w.wire.loseRead = false, false, false
 		w.rdb.Del(context.Background(), w.k.pass)
 		_, _ = m.s.tick(m.q)
 		w.look(t)

@@ -2,11 +2,11 @@ package smallage
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,13 +21,13 @@ type entry struct {
 
 // readCommand is the blocking read of a queue. Its reply is kept as it came: go-redis would make a map of each entry,
 // which costs more than everything else that is done with it until its handler is called.
-func (s *session) readCommand(ctx context.Context, q *queueState, reply *rawReply, room int, block time.Duration) *redis.RawWriteToCmd {
+func (s *session) readCommand(q *queueState, reply *rawReply, room int, block time.Duration) *redis.RawWriteToCmd {
 	args := append(make([]any, 0, 12), "XREADGROUP", "GROUP", group, s.consumer, "COUNT", room)
 	if block >= 0 {
 		args = append(args, "BLOCK", block.Milliseconds())
 	}
 	args = append(args, "STREAMS", q.keys.stream, ">")
-	cmd := redis.NewRawWriteToCmd(ctx, reply, args...)
+	cmd := redis.NewRawWriteToCmd(s.base, reply, args...)
 	cmd.SetFirstKeyPos(int8(len(args) - 2))
 	return cmd
 }
@@ -56,18 +56,21 @@ func (r *rawReply) ReadFrom(from io.Reader) (int64, error) {
 
 var errReply = errors.New("smallage: the reply to a read cannot be understood")
 
-// readBuffer holds what one reader reads at a time.
+// replySize is how long the reply to a read of so many entries will be, in bytes, if they are like the last ones.
+func (q *queueState) replySize(entries int) int {
+	return int(min(64+q.entrySize.Load()*int64(entries), 64<<10))
+}
+
+// readBuffer holds the entries of one reply.
 type readBuffer struct {
 	entries []entry
 	fields  [][]byte // of all entries
-	size    int      // of an entry of the last reply, in bytes
 }
 
-// expected is how long the reply to a read of so many entries will be, if they are like the last ones.
-func (b *readBuffer) expected(entries int) int { return min(64+b.size*entries, 64<<10) }
+var readBuffers = sync.Pool{New: func() any { return new(readBuffer) }}
 
-// parse reads the reply to readCommand. What it returns is good until the next call. refused says that it is an error of the server, which go-redis must see: it
-// may have to follow a slot to another server. Errors: redis.Nil where there is no entry.
+// parse reads the reply to readCommand. What it returns is good until the next call. refused says that it is an error of
+// the server, which go-redis must see: it may have to follow a slot to another server. Errors: redis.Nil where there is no entry.
 func (b *readBuffer) parse(reply []byte) (entries []entry, refused bool, err error) {
 	p := replyParser{rest: reply}
 	kind, n := p.head()
@@ -110,9 +113,6 @@ func (b *readBuffer) parse(reply []byte) (entries []entry, refused bool, err err
 		return nil, false, errReply
 	}
 	b.entries, b.fields = entries, all
-	if n > 0 {
-		b.size = len(reply)/n + 1
-	}
 	return entries, false, nil
 }
 

@@ -47,10 +47,40 @@ func (s *session) read(ctx context.Context, q *queueState) {
 	}
 }
 
-// readNew blocks for new entries and returns how many it read.
+// readNew blocks for new entries and returns how many it read. While entries keep coming it brings the cancel marks along,
+// so that a job which was cancelled while it waited is not started; an idle queue's marks come with the tick.
 func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 	sent := time.Now()
-	entries, err := s.readGroup(q, room, busy)
+	block := s.unblock.blockFor(s.block)
+	if s.hold.probe(q) {
+		block = -1
+	}
+	reply := &rawReply{bytes: make([]byte, 0, q.replySize(room))}
+	read := s.readCommand(q, reply, room, block)
+	if !busy {
+		_ = s.reading.Process(s.base, read) // the command holds its own error
+		return s.received(read, reply, q, room, block, sent)
+	}
+	pipe, marks := s.reading.Pipeline(), s.marksCommand(q)
+	_ = pipe.Process(s.base, read)
+	_ = pipe.Process(s.base, marks)
+	_, _ = pipe.Exec(s.base) // each command holds its own error
+	if found, err := marks.Result(); err == nil {
+		s.noteCancelled(q, found)
+	}
+	return s.received(read, reply, q, room, block, sent)
+}
+
+// marksCommand asks for the cancel marks since the newest known.
+func (s *session) marksCommand(q *queueState) *redis.ZSliceCmd {
+	return redis.NewZSliceCmd(s.base, "ZRANGEBYSCORE", q.keys.cancel, s.hold.newestMark(q), "+inf", "WITHSCORES")
+}
+
+// received takes in what a read brought in exchange for its reservation, and returns how many entries that were.
+func (s *session) received(read *redis.RawWriteToCmd, reply *rawReply, q *queueState, room int, block time.Duration, sent time.Time) (int, error) {
+	buffer := readBuffers.Get().(*readBuffer)
+	defer readBuffers.Put(buffer)
+	entries, err := s.entriesOf(read, reply, q, buffer, room, block)
 	if err != nil {
 		s.hold.add(q, nil, room)
 		if errors.Is(err, redis.Nil) {
@@ -75,35 +105,16 @@ func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 	return len(entries), nil
 }
 
-// readGroup is the blocking read. While entries keep coming it brings the cancel marks along, so that a job which was
-// cancelled while it waited is not started; an idle queue's marks come with the tick.
-func (s *session) readGroup(q *queueState, room int, busy bool) ([]entry, error) {
-	block := s.unblock.blockFor(s.block)
-	if s.hold.probe(q) {
-		block = -1
-	}
-	reply := &rawReply{bytes: make([]byte, 0, q.buffer.expected(room))}
-	read := s.readCommand(s.base, q, reply, room, block)
-	if !busy {
-		_ = s.reading.Process(s.base, read) // the command holds its own error
-		return s.entriesOf(read, reply, q, room, block)
-	}
-	pipe := s.reading.Pipeline()
-	_ = pipe.Process(s.base, read)
-	marks := pipe.ZRangeByScoreWithScores(s.base, q.keys.cancel, &redis.ZRangeBy{Min: s.hold.newestMark(q), Max: "+inf"})
-	_, _ = pipe.Exec(s.base) // each command holds its own error
-	if found, err := marks.Result(); err == nil {
-		s.noteCancelled(q, found)
-	}
-	return s.entriesOf(read, reply, q, room, block)
-}
-
-func (s *session) entriesOf(read *redis.RawWriteToCmd, reply *rawReply, q *queueState, room int, block time.Duration) ([]entry, error) {
+// entriesOf parses a reply.
+func (s *session) entriesOf(read *redis.RawWriteToCmd, reply *rawReply, q *queueState, buffer *readBuffer, room int, block time.Duration) ([]entry, error) {
 	if err := read.Err(); err != nil {
 		return nil, err
 	}
-	entries, refused, err := q.buffer.parse(reply.bytes)
+	entries, refused, err := buffer.parse(reply.bytes)
 	if !refused {
+		if len(entries) > 0 {
+			q.entrySize.Store(int64(len(reply.bytes)/len(entries) + 1))
+		}
 		return entries, err
 	}
 	streams, err := s.reading.XReadGroup(s.base, &redis.XReadGroupArgs{

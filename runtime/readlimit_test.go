@@ -14,9 +14,31 @@ import (
 	smallage "github.com/smallage/smallage/runtime"
 )
 
-func TestABusyWorkerHoldsNoMoreThanItMay(t *testing.T) {
+// readsWithFlushes counts the reads that go behind an acknowledge.
+type readsWithFlushes struct{ count atomic.Int64 }
+
+func (r *readsWithFlushes) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *readsWithFlushes) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (r *readsWithFlushes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		scripts := false
+		for _, cmd := range cmds {
+			scripts = scripts || cmd.Name() == "evalsha"
+			if scripts && cmd.Name() == "xreadgroup" {
+				r.count.Add(1)
+			}
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func TestABusyWorkerReadsOnBehindItsEndingsAndHoldsNoMoreThanItMay(t *testing.T) {
 	t.Parallel()
-	b := newBenchOn(t, redistest.Shared(t).Client())
+	rdb, reads := redistest.Shared(t).Client(), &readsWithFlushes{}
+	rdb.AddHook(reads)
+	b := newBenchOn(t, rdb)
 	ctx := context.Background()
 	const jobs, concurrency = 20_000, 5
 	var batch smallage.Batch
@@ -47,6 +69,7 @@ func TestABusyWorkerHoldsNoMoreThanItMay(t *testing.T) {
 		require.EqualValues(t, 1, seen[i].Load(), "job %d", i)
 	}
 	require.Zero(t, looks.XLen(ctx, b.key("echo", "stream")).Val())
+	require.Greater(t, reads.count.Load(), int64(jobs/concurrency/20), "a good part of the reads goes with flushes")
 }
 
 func TestAWorkerThatStopsInABacklogHandsBackWhatItHasRead(t *testing.T) {

@@ -82,14 +82,17 @@ func plainCall(args ...any) *scriptCall { return &scriptCall{args: args} }
 
 // runScripts sends the calls in one flush and fills in each one's reply or error. A server that does not know a script,
 // as after a restart, gets its text in a second flush: all calls are safe to send again.
-func runScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) {
+//
+// The commands behind go with the first flush, once. They hold their own replies and errors.
+func runScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall, behind ...redis.Cmder) {
 	for len(calls) > 0 {
-		calls = sendScripts(ctx, rdb, calls)
+		calls = sendScripts(ctx, rdb, calls, behind)
+		behind = nil
 	}
 }
 
 // sendScripts returns the calls that must be sent with the script's text.
-func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall) (again []*scriptCall) {
+func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*scriptCall, behind []redis.Cmder) (again []*scriptCall) {
 	sent := time.Now()
 	cmds := make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
@@ -99,11 +102,14 @@ func sendScripts(ctx context.Context, rdb redis.UniversalClient, calls []*script
 		}
 	}
 	// Each command holds its own error.
-	if len(cmds) == 1 {
+	if len(cmds) == 1 && len(behind) == 0 {
 		_ = rdb.Process(ctx, cmds[0])
 	} else {
 		pipe := rdb.Pipeline()
 		for _, cmd := range cmds {
+			_ = pipe.Process(ctx, cmd)
+		}
+		for _, cmd := range behind {
 			_ = pipe.Process(ctx, cmd)
 		}
 		_, _ = pipe.Exec(ctx)
