@@ -25,11 +25,15 @@ type delivery struct {
 	claimed atomic.Bool // this job holds its dedup key
 
 	// Of the running handler; guarded by hold.mu.
-	ctx     context.Context
-	job     *jobContext
-	success ending // kept here, since most jobs need no other
-	overdue bool   // its context had ended at the last look
-	stuck   bool   // reported
+	ctx context.Context
+	job *jobContext // nil where none runs
+
+	// Kept here, since most jobs need one of each.
+	handler jobContext
+	success ending
+
+	overdue bool // its context had ended at the last look
+	stuck   bool // reported
 }
 
 // first holds for a job that nobody had before: no attempt of it ended, and none was lost with its worker.
@@ -77,7 +81,7 @@ func decodeVerdict(s string) *verdict {
 	return &v
 }
 
-// decode fills a delivery from an entry. Of what was read it keeps the arguments, until they are decoded, and else copies.
+// decode fills a delivery from an entry. Of what was read it keeps the arguments, and else copies.
 func (s *session) decode(d *delivery, q *queueState, e entry, count int64, prior string, sent time.Time) {
 	d.queue, d.entry, d.count = q, string(e.id), int(max(count, 1))
 	d.bad = d.env.decode(e.fields, s.tasks)

@@ -69,8 +69,10 @@ func benchSession(tb testing.TB, handler func(context.Context, benchArgs) error)
 // runReply takes the entries of a reply from the client's hands to their handlers, as a reader and a runner do.
 func (s *session) runReply(reply []byte) {
 	q := s.hold.queues[0]
-	raw := &rawReply{bytes: reply}
-	n, _ := s.received(s.readCommand(q, raw, 0, -1), raw, q, 0, -1, time.Now())
+	buffer := getReadBuffer(len(reply))
+	defer buffer.put()
+	_, _ = buffer.reply.Write(reply)
+	n, _ := s.received(s.readCommand(q, &buffer.reply, 0, -1), buffer, q, 0, -1, time.Now())
 	list := make([]*delivery, 0, n)
 	for range n {
 		d := s.hold.next()

@@ -12,10 +12,9 @@ type jobContext struct {
 	end  context.CancelCauseFunc
 }
 
-func newJobContext(base context.Context, info JobInfo, run call) *jobContext {
-	c := &jobContext{info: info, run: run}
+func (c *jobContext) init(base context.Context, info JobInfo, run call) {
+	c.info, c.run = info, run
 	c.Context, c.end = context.WithCancelCause(base)
-	return c
 }
 
 func (c *jobContext) Value(key any) any {

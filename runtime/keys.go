@@ -53,7 +53,7 @@ func (k *keyspace) outcome(id JobID) (result, token, notice string) {
 func (k *keyspace) dedup(key string) string {
 	plain := true
 	for i := range len(key) {
-		plain = plain && plainInKey(key[i])
+		plain = plain && plainInKey[key[i]]
 	}
 	if plain {
 		return k.ns + ":{d:" + key + "}"
@@ -64,7 +64,7 @@ func (k *keyspace) dedup(key string) string {
 	b.WriteString(k.ns)
 	b.WriteString(":{d:")
 	for i := range len(key) {
-		if c := key[i]; plainInKey(c) {
+		if c := key[i]; plainInKey[c] {
 			b.WriteByte(c)
 		} else {
 			b.WriteByte('%')
@@ -77,10 +77,9 @@ func (k *keyspace) dedup(key string) string {
 }
 
 // plainInKey holds for bytes that stand for themselves in the key of a dedup key.
-func plainInKey(c byte) bool {
-	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':', c == '/', c == '@':
-		return true
+var plainInKey = func() (plain [256]bool) {
+	for _, c := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/@" {
+		plain[c] = true
 	}
-	return false
-}
+	return plain
+}()

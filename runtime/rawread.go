@@ -5,15 +5,14 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// entry is a stream entry as it was read: its fields in order, name and value. Its texts are parts of the whole reply:
-// whoever keeps one copies it, so that a long job does not keep the reply of many.
+// entry is a stream entry as it was read: its fields in order, name and value. Its texts are parts of the whole reply, in
+// a buffer that is used again: whoever keeps one copies it.
 type entry struct {
 	id     []byte
 	fields [][]byte
@@ -58,16 +57,34 @@ var errReply = errors.New("smallage: the reply to a read cannot be understood")
 
 // replySize is how long the reply to a read of so many entries will be, in bytes, if they are like the last ones.
 func (q *queueState) replySize(entries int) int {
-	return int(min(64+q.entrySize.Load()*int64(entries), 64<<10))
+	return int(min(64+q.entrySize.Load()*int64(entries), largestExpected))
 }
 
-// readBuffer holds the entries of one reply.
+// readBuffer holds one reply and its entries.
 type readBuffer struct {
+	reply   rawReply
 	entries []entry
 	fields  [][]byte // of all entries
 }
 
 var readBuffers = sync.Pool{New: func() any { return new(readBuffer) }}
+
+// getReadBuffer returns a buffer for a reply of about so many bytes.
+func getReadBuffer(size int) *readBuffer {
+	b := readBuffers.Get().(*readBuffer)
+	b.reply.bytes = slices.Grow(b.reply.bytes[:0], size)
+	return b
+}
+
+// put gives the buffer back; nothing that it holds may be used any more. One that has grown large is let go.
+func (b *readBuffer) put() {
+	if cap(b.reply.bytes) <= 2*largestExpected {
+		readBuffers.Put(b)
+	}
+}
+
+// largestExpected is the most that is set aside for a reply, in bytes.
+const largestExpected = 64 << 10
 
 // parse reads the reply to readCommand. What it returns is good until the next call. refused says that it is an error of
 // the server, which go-redis must see: it may have to follow a slot to another server. Errors: redis.Nil where there is no entry.
@@ -124,21 +141,43 @@ type replyParser struct {
 
 // head reads the first line of a value: its kind, and its number where it has one.
 func (p *replyParser) head() (kind byte, n int) {
-	end := bytes.IndexByte(p.rest, '\r')
-	if end < 1 || end+1 >= len(p.rest) {
-		p.bad, p.rest = true, nil
-		return 0, 0
+	if len(p.rest) < 3 {
+		return p.fail()
 	}
 	kind = p.rest[0]
+	end := 1
 	switch kind {
 	case '*', '$', '%', ':':
-		var err error
-		if n, err = strconv.Atoi(string(p.rest[1:end])); err != nil {
-			p.bad = true
+		negative := p.rest[1] == '-'
+		if negative {
+			end++
 		}
+		first := end
+		for end < len(p.rest) && '0' <= p.rest[end] && p.rest[end] <= '9' && end < first+18 {
+			n = 10*n + int(p.rest[end]-'0')
+			end++
+		}
+		if end == first {
+			return p.fail()
+		}
+		if negative {
+			n = -n
+		}
+	default:
+		if end = bytes.IndexByte(p.rest, '\r'); end < 1 {
+			return p.fail()
+		}
+	}
+	if end+1 >= len(p.rest) || p.rest[end] != '\r' {
+		return p.fail()
 	}
 	p.rest = p.rest[end+2:]
 	return kind, n
+}
+
+func (p *replyParser) fail() (kind byte, n int) {
+	p.bad, p.rest = true, nil
+	return 0, 0
 }
 
 func (p *replyParser) text() []byte {

@@ -16,7 +16,7 @@ type readBehind struct {
 	room    int
 	covered int // of the room, by entries that the flush acknowledges before the read
 	sent    time.Time
-	reply   rawReply
+	buffer  *readBuffer
 	read    *redis.RawWriteToCmd
 	marks   *redis.ZSliceCmd
 }
@@ -34,8 +34,8 @@ func (s *session) readsBehind(acks []queueAcks) (reads []*readBehind, commands [
 			continue
 		}
 		r := &readBehind{q: q, room: room, covered: covered, sent: time.Now()}
-		r.reply.bytes = make([]byte, 0, q.replySize(room))
-		r.read, r.marks = s.readCommand(q, &r.reply, room, -1), s.marksCommand(q)
+		r.buffer = getReadBuffer(q.replySize(room))
+		r.read, r.marks = s.readCommand(q, &r.buffer.reply, room, -1), s.marksCommand(q)
 		reads, commands = append(reads, r), append(commands, r.read, r.marks)
 	}
 	return reads, commands
@@ -46,7 +46,8 @@ func (s *session) takeIn(r *readBehind) {
 	if found, err := r.marks.Result(); err == nil {
 		s.noteCancelled(r.q, found)
 	}
-	if _, err := s.received(r.read, &r.reply, r.q, r.room, -1, r.sent); err != nil {
+	defer r.buffer.put()
+	if _, err := s.received(r.read, r.buffer, r.q, r.room, -1, r.sent); err != nil {
 		s.readFailed(r.q, err)
 	}
 	s.hold.tell(r.q) // its reader waits where the flush has read for it

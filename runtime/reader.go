@@ -55,11 +55,12 @@ func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 	if s.hold.probe(q) {
 		block = -1
 	}
-	reply := &rawReply{bytes: make([]byte, 0, q.replySize(room))}
-	read := s.readCommand(q, reply, room, block)
+	buffer := getReadBuffer(q.replySize(room))
+	defer buffer.put()
+	read := s.readCommand(q, &buffer.reply, room, block)
 	if !busy {
 		_ = s.reading.Process(s.base, read) // the command holds its own error
-		return s.received(read, reply, q, room, block, sent)
+		return s.received(read, buffer, q, room, block, sent)
 	}
 	pipe, marks := s.reading.Pipeline(), s.marksCommand(q)
 	_ = pipe.Process(s.base, read)
@@ -68,7 +69,7 @@ func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
 	if found, err := marks.Result(); err == nil {
 		s.noteCancelled(q, found)
 	}
-	return s.received(read, reply, q, room, block, sent)
+	return s.received(read, buffer, q, room, block, sent)
 }
 
 // marksCommand asks for the cancel marks since the newest known.
@@ -77,10 +78,8 @@ func (s *session) marksCommand(q *queueState) *redis.ZSliceCmd {
 }
 
 // received takes in what a read brought in exchange for its reservation, and returns how many entries that were.
-func (s *session) received(read *redis.RawWriteToCmd, reply *rawReply, q *queueState, room int, block time.Duration, sent time.Time) (int, error) {
-	buffer := readBuffers.Get().(*readBuffer)
-	defer readBuffers.Put(buffer)
-	entries, err := s.entriesOf(read, reply, q, buffer, room, block)
+func (s *session) received(read *redis.RawWriteToCmd, buffer *readBuffer, q *queueState, room int, block time.Duration, sent time.Time) (int, error) {
+	entries, err := s.entriesOf(read, buffer, q, room, block)
 	if err != nil {
 		s.hold.add(q, nil, room)
 		if errors.Is(err, redis.Nil) {
@@ -91,6 +90,7 @@ func (s *session) received(read *redis.RawWriteToCmd, reply *rawReply, q *queueS
 	}
 	point("read")
 	list, all := make([]*delivery, 0, len(entries)), make([]delivery, len(entries))
+	argsSize := 0
 	for i, e := range entries {
 		if len(e.fields) == 2 && string(e.fields[0]) == fieldWake {
 			s.endings.acknowledge(q, string(e.id))
@@ -98,7 +98,14 @@ func (s *session) received(read *redis.RawWriteToCmd, reply *rawReply, q *queueS
 			continue
 		}
 		s.decode(&all[i], q, e, 1, "", sent)
+		argsSize += len(all[i].env.args)
 		list = append(list, &all[i])
+	}
+	args := make([]byte, 0, argsSize) // of all jobs, since the reply goes back with its buffer
+	for _, d := range list {
+		begin := len(args)
+		args = append(args, d.env.args...)
+		d.env.args = args[begin:len(args):len(args)]
 	}
 	s.hold.wasDry(q, len(entries) < room)
 	s.hold.add(q, list, room)
@@ -106,14 +113,14 @@ func (s *session) received(read *redis.RawWriteToCmd, reply *rawReply, q *queueS
 }
 
 // entriesOf parses a reply.
-func (s *session) entriesOf(read *redis.RawWriteToCmd, reply *rawReply, q *queueState, buffer *readBuffer, room int, block time.Duration) ([]entry, error) {
+func (s *session) entriesOf(read *redis.RawWriteToCmd, buffer *readBuffer, q *queueState, room int, block time.Duration) ([]entry, error) {
 	if err := read.Err(); err != nil {
 		return nil, err
 	}
-	entries, refused, err := buffer.parse(reply.bytes)
+	entries, refused, err := buffer.parse(buffer.reply.bytes)
 	if !refused {
 		if len(entries) > 0 {
-			q.entrySize.Store(int64(len(reply.bytes)/len(entries) + 1))
+			q.entrySize.Store(int64(len(buffer.reply.bytes)/len(entries) + 1))
 		}
 		return entries, err
 	}

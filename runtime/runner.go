@@ -145,7 +145,8 @@ func callHandler(ctx context.Context, _ JobInfo) ([]byte, error) {
 
 // execute calls the handler and settles what came of it, also where the handler leaves by a panic or Goexit.
 func (s *session) execute(d *delivery, run call) {
-	job := newJobContext(s.base, d.info(), run)
+	job := &d.handler
+	job.init(s.base, d.info(), run)
 	defer job.end(nil)
 	var ctx context.Context = job
 	if d.task.timeout > 0 {
