@@ -2,6 +2,7 @@ package smallage
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -116,6 +117,7 @@ func (l *sendLane) flush(batch []*passage) {
 		for _, p := range batch {
 			p.done <- struct{}{}
 		}
+		runtime.Gosched()
 		batch = l.take()
 	}
 }
