@@ -395,7 +395,7 @@ func decodeDead(queue, death, packed string) DeadJob {
 	job := DeadJob{
 		DeathID: death, ID: env.id, Task: env.task, Queue: queue, Args: env.args,
 		Reason: Reason(fields[fieldDeadReason]), Error: fields[fieldDeadError], DiedAt: time.UnixMilli(atoi(fields[fieldDiedAt])),
-		EnqueuedAt: env.enqueuedAt, Attempts: int(atoi(fields[fieldRuns])), Dedup: env.dedup, ResultTTL: env.resultTTL,
+		EnqueuedAt: time.UnixMilli(env.enqueuedAt), Attempts: int(atoi(fields[fieldRuns])), Dedup: env.dedup, ResultTTL: env.resultTTL,
 		Headers: env.headers, Fields: fields,
 	}
 	if env.history != "" {

@@ -45,7 +45,7 @@ func (d *delivery) suspect() bool { return d.count > d.queue.harmless }
 func (d *delivery) info() JobInfo {
 	return JobInfo{
 		ID: d.env.id, Task: d.env.task, Queue: d.queue.name, Attempt: d.env.attempt, Delivery: d.count,
-		Headers: d.env.headers, EnqueuedAt: d.env.enqueuedAt,
+		Headers: d.env.headers, EnqueuedAt: time.UnixMilli(d.env.enqueuedAt),
 	}
 }
 

@@ -37,7 +37,7 @@ type envelope struct {
 	id         JobID
 	task       string
 	args       []byte
-	enqueuedAt time.Time
+	enqueuedAt int64 // ms
 	attempt    int
 	dedup      string
 	resultTTL  time.Duration
@@ -74,7 +74,7 @@ func appendFields(fields []any, job *Job, id string, now time.Time) ([]any, erro
 // decode reads an entry's fields, name and value in turn. What can be read is filled in even beside an error, so that a
 // malformed job can still be reported to whoever waits for it. Of what it is given it keeps the arguments, and else copies.
 func (e *envelope) decode(fields [][]byte, known map[string]*Entry) error {
-	*e = envelope{attempt: 1, enqueuedAt: time.UnixMilli(0)}
+	*e = envelope{attempt: 1}
 	var problems problems
 	var id, headers []byte
 	versioned := false
@@ -98,7 +98,7 @@ func (e *envelope) decode(fields [][]byte, known map[string]*Entry) error {
 		case fieldArgs:
 			e.args = value
 		case fieldEnqueuedAt:
-			e.enqueuedAt = time.UnixMilli(problems.number(fieldEnqueuedAt, value, 0))
+			e.enqueuedAt = problems.number(fieldEnqueuedAt, value, 0)
 		case fieldAttempt:
 			e.attempt = max(int(problems.number(fieldAttempt, value, 1)), 1)
 		case fieldDedup:

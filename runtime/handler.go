@@ -81,11 +81,8 @@ func readable(err error) (same error) {
 
 // InfoFromContext returns what a handler's context knows of its job, and false for any other context.
 func InfoFromContext(ctx context.Context) (JobInfo, bool) {
-	info, ok := ctx.Value(infoKey{}).(*JobInfo)
-	if !ok {
-		return JobInfo{}, false
-	}
-	return *info, true
+	info, ok := ctx.Value(infoKey{}).(JobInfo)
+	return info, ok
 }
 
 type (

@@ -49,6 +49,7 @@ type queueState struct {
 	paused atomic.Bool
 	more   atomic.Bool // handed-back entries wait for room: they come before new ones
 
+	clock        atomic.Int64 // Redis's, less the process's time, in ns
 	acknowledged atomic.Bool  // the last acknowledge went through
 	entrySize    atomic.Int64 // of an entry in the last reply to a read, in bytes
 

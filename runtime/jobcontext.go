@@ -7,20 +7,20 @@ import "context"
 // jobs ends each.
 type jobContext struct {
 	context.Context
-	info JobInfo
-	run  call
-	end  context.CancelCauseFunc
+	d   *delivery
+	run call
+	end context.CancelCauseFunc
 }
 
-func (c *jobContext) init(base context.Context, info JobInfo, run call) {
-	c.info, c.run = info, run
+func (c *jobContext) init(base context.Context, d *delivery, run call) {
+	c.d, c.run = d, run
 	c.Context, c.end = context.WithCancelCause(base)
 }
 
 func (c *jobContext) Value(key any) any {
 	switch key.(type) {
 	case infoKey:
-		return &c.info
+		return c.d.info()
 	case callKey:
 		return c.run
 	}

@@ -38,7 +38,7 @@ type Result struct {
 	// Attempts is how many runs of the handler were counted, the successful one included.
 	Attempts int
 
-	// FinishedAt is when the outcome was written, by Redis's clock.
+	// FinishedAt is when the outcome was written, by Redis's clock as the worker knows it: to within a round trip.
 	FinishedAt time.Time
 
 	// Owner is, for a duplicate, the job that holds the key.

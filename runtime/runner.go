@@ -146,7 +146,7 @@ func callHandler(ctx context.Context, _ JobInfo) ([]byte, error) {
 // execute calls the handler and settles what came of it, also where the handler leaves by a panic or Goexit.
 func (s *session) execute(d *delivery, run call) {
 	job := &d.handler
-	job.init(s.base, d.info(), run)
+	job.init(s.base, d, run)
 	defer job.end(nil)
 	var ctx context.Context = job
 	if d.task.timeout > 0 {
@@ -157,7 +157,7 @@ func (s *session) execute(d *delivery, run call) {
 	s.hold.started(d, ctx, job)
 	var begin time.Time
 	if s.cfg.Observer != nil {
-		s.observe(Event{Kind: EventStarted, Job: job.info})
+		s.observe(Event{Kind: EventStarted, Job: d.info()})
 		begin = time.Now()
 	}
 	var value []byte
@@ -182,7 +182,7 @@ func (s *session) execute(d *delivery, run call) {
 		s.settle(ctx, d, value, err, crash, took)
 	}()
 	point("starting")
-	value, err = s.handler(ctx, job.info)
+	value, err = s.handler(ctx, d.info())
 	point("returned")
 	err = readable(err)
 	returned = true

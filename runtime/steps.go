@@ -210,7 +210,7 @@ func (x *endings) finished(e *ending, reply any) {
 
 func (x *endings) outcomeCall(e *ending) *scriptCall {
 	env := &e.d.env
-	o := outcome{id: env.id, ttl: env.resultTTL, status: e.status, task: env.task, attempts: env.attempt}
+	o := outcome{id: env.id, ttl: env.resultTTL, status: e.status, finished: e.queue.redisTime(), task: env.task, attempts: env.attempt}
 	var few [8]any
 	more := few[:0]
 	if e.v != nil {
@@ -237,6 +237,7 @@ type outcome struct {
 	id       JobID
 	ttl      time.Duration
 	status   Status
+	finished int64 // in ms, by Redis's clock
 	task     string
 	attempts int
 }
@@ -244,20 +245,30 @@ type outcome struct {
 // call writes the outcome, and more fields of it: name and text in turn, each a string or bytes.
 func (o *outcome) call(keys *keyspace, more []any) *scriptCall {
 	result, token, notice := keys.outcome(o.id)
-	attempts := strconv.Itoa(o.attempts)
-	args := append(make([]any, 0, 16), o.ttl.Milliseconds(), string(o.status), notice, o.notice(attempts, more), o.task, attempts)
-	return newCall(outcomeScript, []string{result, token}, append(args, more...)...)
+	args := append(make([]any, 0, 12+len(more)), "evalsha", outcomeScript.sha, 2, result, token,
+		o.ttl.Milliseconds(), o.status.arg(), notice, o.notice(more), o.finished, o.task, o.attempts)
+	return &scriptCall{script: outcomeScript, args: append(args, more...)}
+}
+
+// arg is the status as an argument of a command, which for the one that most jobs have takes no allocation.
+func (s Status) arg() any {
+	if s == StatusOK {
+		return string(StatusOK)
+	}
+	return string(s)
 }
 
 // largestNotice is the largest outcome that travels in its notice, in bytes.
 const largestNotice = 1024
 
-// notice packs an outcome as job.lua's pack does. Of one that is too large for a notice it returns nothing.
-func (o *outcome) notice(attempts string, more []any) []byte {
+// notice packs an outcome as job.lua's pack does. One that is too large for a notice tells its status alone.
+func (o *outcome) notice(more []any) []byte {
 	packed := make([]byte, 0, 128)
-	for _, text := range [...]string{"status", string(o.status), "task", o.task, "attempts", attempts} {
+	for _, text := range [...]string{"status", string(o.status), "task", o.task} {
 		packed = appendPacked(packed, text)
 	}
+	packed = appendPackedNumber(appendPacked(packed, "finished_at"), o.finished)
+	packed = appendPackedNumber(appendPacked(packed, "attempts"), int64(o.attempts))
 	for _, text := range more {
 		switch text := text.(type) {
 		case string:
@@ -267,9 +278,14 @@ func (o *outcome) notice(attempts string, more []any) []byte {
 		}
 	}
 	if len(packed) > largestNotice {
-		return nil
+		return []byte(o.status)
 	}
 	return packed
+}
+
+func appendPackedNumber(packed []byte, n int64) []byte {
+	var digits [20]byte
+	return appendPacked(packed, strconv.AppendInt(digits[:0], n, 10))
 }
 
 // appendPacked stops where a text makes the notice too large.

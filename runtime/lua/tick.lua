@@ -4,7 +4,7 @@
 -- ARGV  1 consumer  2 lease in ms  3 how many entries it may take  4 how many of those may be suspects
 --       5 how many jobs to promote at most  6 time between passes in ms  7 cancel marks from this score on
 --       8 a suspect was delivered more often than this  9… entries that the worker still has in hand, whatever became of their leases: those it must not take
--- Returns {paused, next, more, {{id, count, fields, verdict}…}, {cancelled job id, score…}}; next: ms until the next
+-- Returns {paused, next, more, {{id, count, fields, verdict}…}, {cancelled job id, score…}, now}; next: ms until the next
 -- delayed job is due, -1 for none; more: 1 where entries that were handed back still wait for somebody with room, plus 2 where suspects do.
 local now, lease = now_ms(), tonumber(ARGV[2])
 local room, suspects, harmless = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[8])
@@ -80,4 +80,4 @@ if redis.call('EXISTS', KEYS[7]) == 1 then
   redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', string.format('%.0f', now))
   cancelled = redis.call('ZRANGEBYSCORE', KEYS[7], ARGV[7], '+inf', 'WITHSCORES')
 end
-return {paused, next_due, more + suspects_wait, taken, cancelled}
+return {paused, next_due, more + suspects_wait, taken, cancelled, now}
