@@ -158,12 +158,15 @@ func (x *endings) add(list ...*ending) {
 	}
 }
 
-// mayFlush holds where a flush may begin: at once where none is under way. Beside another it is worth its round trip only
-// for a good part of what the worker runs; fewer go as soon as the other is over.
+// mayFlush holds where a flush may begin: at once where none is under way. Beside another it must be worth its round trip;
+// fewer endings go as soon as the other is over.
 func (x *endings) mayFlush() bool {
 	n := len(x.waiting)
-	return n > 0 && (x.flushing == 0 || x.flushing < flushesOfEndings && n >= max(4, x.s.cfg.Concurrency/3))
+	return n > 0 && (x.flushing == 0 || x.flushing < flushesOfEndings && n >= x.worthwhile())
 }
+
+// worthwhile is how many endings are a good part of what the worker runs.
+func (x *endings) worthwhile() int { return max(4, x.s.cfg.Concurrency/3) }
 
 // idle waits until every ending that was begun is finished, or run has stopped.
 func (x *endings) idle() {

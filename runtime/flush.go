@@ -33,14 +33,26 @@ func (x *endings) flushAlways() {
 		if x.closed {
 			return
 		}
-		batch := x.waiting
-		x.waiting = nil
+		batch := x.take()
 		x.flushing++
 		x.mu.Unlock()
 		x.flush(batch)
 		x.mu.Lock()
 		x.flushing--
 	}
+}
+
+// take returns what goes with the next flush: all endings at hand. Of more than half of what a worker holds, half is left
+// for the flush beside it, or else worker and Redis would take turns from then on.
+func (x *endings) take() []*ending {
+	batch := x.waiting
+	x.waiting = nil
+	if n := len(batch); x.flushing == 0 && n > x.s.cfg.Concurrency && n/2 >= x.worthwhile() {
+		x.waiting = append(x.waiting, batch[n/2:]...)
+		batch = batch[:n/2]
+		x.due.Signal()
+	}
+	return batch
 }
 
 // flush sends the current step of each ending and moves each on by its reply.
