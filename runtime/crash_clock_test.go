@@ -78,6 +78,9 @@ func TestClocksThatDisagreeByAnHourShiftNothing(t *testing.T) {
 				require.NoError(t, err)
 				res, err := b.client.Wait(ctx, id, 20*time.Second)
 				require.NoError(t, err)
+				now, err := b.rdb.Time(ctx).Result()
+				require.NoError(t, err)
+				require.Less(t, res.FinishedAt.Sub(now).Abs(), time.Minute, "outcomes carry Redis's time")
 				return res
 			}
 			// A delay is one, whatever the clocks say.
