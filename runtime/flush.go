@@ -143,7 +143,7 @@ func (x *endings) acknowledged(list []*ending, stale []any) {
 }
 
 // finish lets go of what is over, takes in what was read in its place, and queues what has further steps.
-func (x *endings) finish(over, again []*ending, reads []*readBehind) {
+func (x *endings) finish(over, again []*ending, reads []*streamRead) {
 	held := make([]*delivery, 0, len(over))
 	for _, e := range over {
 		if e.d != nil {

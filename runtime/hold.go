@@ -83,7 +83,7 @@ func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	if h.closed || h.wanted == q {
 		return 0
 	}
-	room := h.room(q)
+	room := h.room(q, h.free())
 	if room < len(q.pending) || h.flushing > 0 && !q.dry && room < h.slots/3 {
 		return 0 // there is enough to go on with, or soon more room: one read of many costs less than many reads
 	}
@@ -92,8 +92,7 @@ func (h *hold) reserve(q *queueState, mayBlock bool) int {
 	} else if room > 2 {
 		room-- // for an entry to be taken over
 	}
-	h.reserved += room
-	q.reserved += room
+	h.setAside(q, room)
 	return room
 }
 
@@ -107,12 +106,11 @@ func (h *hold) reserveBehind(q *queueState, acked int) (room, covered int) {
 	if h.closed || h.wanted == q || q.dry {
 		return 0, 0
 	}
-	h.covered += acked
-	room = h.room(q)
+	free := h.free() + acked
+	room = h.room(q, free)
 	if len(h.queues) == 1 { // no other needs the runners that have nothing to do
-		room = max(0, min(h.slots+1+h.waiting-len(q.pending)-q.reserved, h.free()))
+		room = min(h.slots+1+h.waiting-len(q.pending)-q.reserved, free)
 	}
-	h.covered -= acked
 	if room = min(room, h.slots); room < max(1, h.slots/3) {
 		return 0, 0
 	}
@@ -120,10 +118,14 @@ func (h *hold) reserveBehind(q *queueState, acked int) (room, covered int) {
 		room-- // for an entry to be taken over
 	}
 	covered = min(room, acked)
-	h.reserved += room
-	q.reserved += room
+	h.setAside(q, room)
 	h.covered += covered
 	return room, covered
+}
+
+func (h *hold) setAside(q *queueState, room int) {
+	h.reserved += room
+	q.reserved += room
 }
 
 // free is how many entries more the worker may hold.
@@ -136,18 +138,17 @@ func (h *hold) reserveRest(q *queueState) int {
 	if h.closed {
 		return 0
 	}
-	room := h.room(q)
+	room := h.room(q, h.free())
 	if room == 0 && h.wanted == q && h.free() > 0 {
 		room = 1 // the place that the kept runner leaves free
 	}
-	h.reserved += room
-	q.reserved += room
+	h.setAside(q, room)
 	return room
 }
 
 // room keeps a place for every queue whose jobs do not wait here, whatever runs: of the limit of twice the slots and one
 // per queue, runners take up as many as there are slots, and so do jobs that wait behind their queue's first.
-func (h *hold) room(q *queueState) int {
+func (h *hold) room(q *queueState, free int) int {
 	share, total, behind := h.slots, q.weight, 0
 	for _, other := range h.queues {
 		behind += max(0, len(other.pending)+other.reserved-1)
@@ -161,7 +162,7 @@ func (h *hold) room(q *queueState) int {
 	if share > 0 {
 		share = max(1, share*q.weight/total)
 	}
-	unstarted, free := len(q.pending)+q.reserved, h.free()
+	unstarted := len(q.pending) + q.reserved
 	room := min(share+1-unstarted, h.slots-behind, free)
 	if unstarted == 0 {
 		room = min(share+1, h.slots-behind+1, free)

@@ -69,10 +69,9 @@ func benchSession(tb testing.TB, handler func(context.Context, benchArgs) error)
 // runReply takes the entries of a reply from the client's hands to their handlers, as a reader and a runner do.
 func (s *session) runReply(reply []byte) {
 	q := s.hold.queues[0]
-	buffer := getReadBuffer(len(reply))
-	defer buffer.put()
-	_, _ = buffer.reply.Write(reply)
-	n, _ := s.received(s.readCommand(q, &buffer.reply, 0, -1), buffer, q, 0, -1, time.Now())
+	r := s.newRead(q, 0, -1, false)
+	_, _ = r.buffer.reply.Write(reply)
+	n, _ := s.received(r)
 	list := make([]*delivery, 0, n)
 	for range n {
 		d := s.hold.next()

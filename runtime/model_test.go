@@ -85,7 +85,7 @@ func anyWorker(*modelWorker) bool      { return true }
 func isRunning(m *modelWorker) bool    { return len(m.runs) > 0 }
 func hasEndings(m *modelWorker) bool   { return len(m.s.endings.waiting) > 0 }
 func hasUnstarted(m *modelWorker) bool { return len(m.q.pending) > 0 }
-func hasRoom(m *modelWorker) bool      { return m.s.hold.room(m.q) > 0 }
+func hasRoom(m *modelWorker) bool      { return m.s.hold.room(m.q, m.s.hold.free()) > 0 }
 
 // action is a step that may be taken, the more often the higher its weight.
 type action struct {
@@ -204,7 +204,7 @@ func (w *world) read(t *rapid.T) {
 	m := pick(t, w.where(hasRoom), "worker")
 	w.wire.lose = rapid.IntRange(0, 9).Draw(t, "reply lost") == 9
 	w.note("%s reads, reply lost %v", m.s.consumer, w.wire.lose)
-	m.readSome(rapid.IntRange(1, m.s.hold.room(m.q)).Draw(t, "count"), rapid.Bool().Draw(t, "busy"))
+	m.readSome(rapid.IntRange(1, m.s.hold.room(m.q, m.s.hold.free())).Draw(t, "count"), rapid.Bool().Draw(t, "busy"))
 }
 
 func (w *world) tick(t *rapid.T) {
@@ -320,7 +320,7 @@ func (w *world) settle(t *rapid.T) {
 		w.rdb.Del(context.Background(), w.k.pass)
 		_, _ = m.s.tick(m.q)
 		w.look(t)
-		if room := m.s.hold.room(m.q); room > 0 && len(w.now.entries) > len(w.now.holders) {
+		if room := m.s.hold.room(m.q, m.s.hold.free()); room > 0 && len(w.now.entries) > len(w.now.holders) {
 			m.readSome(room, false)
 		}
 		w.check(t)

@@ -18,17 +18,33 @@ type entry struct {
 	fields [][]byte
 }
 
-// readCommand is the blocking read of a queue. Its reply is kept as it came: go-redis would make a map of each entry,
-// which costs more than everything else that is done with it until its handler is called.
-func (s *session) readCommand(q *queueState, reply *rawReply, room int, block time.Duration) *redis.RawWriteToCmd {
+// streamRead is one read of a queue, by itself or behind a flush of endings. received must get it once it was sent.
+type streamRead struct {
+	q       *queueState
+	room    int           // entries at most, as they were reserved
+	covered int           // of the room, by entries that are acknowledged before the read
+	block   time.Duration // negative: not at all
+	made    time.Time
+	buffer  *readBuffer
+	entries *redis.RawWriteToCmd
+	marks   *redis.ZSliceCmd // the cancel marks since the newest known; nil where they are not asked for
+}
+
+// newRead makes a read. Its reply is kept as it came: go-redis would make a map of each entry, which costs more than
+// everything else that is done with it until its handler is called.
+func (s *session) newRead(q *queueState, room int, block time.Duration, marks bool) *streamRead {
+	r := &streamRead{q: q, room: room, block: block, made: time.Now(), buffer: getReadBuffer(q.replySize(room))}
 	args := append(make([]any, 0, 12), "XREADGROUP", "GROUP", group, s.consumer, "COUNT", room)
 	if block >= 0 {
 		args = append(args, "BLOCK", block.Milliseconds())
 	}
 	args = append(args, "STREAMS", q.keys.stream, ">")
-	cmd := redis.NewRawWriteToCmd(s.base, reply, args...)
-	cmd.SetFirstKeyPos(int8(len(args) - 2))
-	return cmd
+	r.entries = redis.NewRawWriteToCmd(s.base, &r.buffer.reply, args...)
+	r.entries.SetFirstKeyPos(int8(len(args) - 2))
+	if marks {
+		r.marks = redis.NewZSliceCmd(s.base, "ZRANGEBYSCORE", q.keys.cancel, s.hold.newestMark(q), "+inf", "WITHSCORES")
+	}
+	return r
 }
 
 // rawReply takes in a reply as the client writes it, a line or a text at a time.
@@ -86,7 +102,7 @@ func (b *readBuffer) put() {
 // largestExpected is the most that is set aside for a reply, in bytes.
 const largestExpected = 64 << 10
 
-// parse reads the reply to readCommand. What it returns is good until the next call. refused says that it is an error of
+// parse reads the reply to a streamRead. What it returns is good until the next call. refused says that it is an error of
 // the server, which go-redis must see: it may have to follow a slot to another server. Errors: redis.Nil where there is no entry.
 func (b *readBuffer) parse(reply []byte) (entries []entry, refused bool, err error) {
 	p := replyParser{rest: reply}
@@ -183,7 +199,7 @@ func (p *replyParser) fail() (kind byte, n int) {
 func (p *replyParser) text() []byte {
 	kind, n := p.head()
 	if kind != '$' || n < 0 || n > len(p.rest)-2 {
-		p.bad, p.rest = true, nil
+		p.fail()
 		return nil
 	}
 	text := p.rest[:n]

@@ -50,38 +50,34 @@ func (s *session) read(ctx context.Context, q *queueState) {
 // readNew blocks for new entries and returns how many it read. While entries keep coming it brings the cancel marks along,
 // so that a job which was cancelled while it waited is not started; an idle queue's marks come with the tick.
 func (s *session) readNew(q *queueState, room int, busy bool) (int, error) {
-	sent := time.Now()
 	block := s.unblock.blockFor(s.block)
 	if s.hold.probe(q) {
 		block = -1
 	}
-	buffer := getReadBuffer(q.replySize(room))
-	defer buffer.put()
-	read := s.readCommand(q, &buffer.reply, room, block)
-	if !busy {
-		_ = s.reading.Process(s.base, read) // the command holds its own error
-		return s.received(read, buffer, q, room, block, sent)
+	r := s.newRead(q, room, block, busy)
+	if busy {
+		pipe := s.reading.Pipeline()
+		_ = pipe.Process(s.base, r.entries)
+		_ = pipe.Process(s.base, r.marks)
+		_, _ = pipe.Exec(s.base) // each command holds its own error
+	} else {
+		_ = s.reading.Process(s.base, r.entries)
 	}
-	pipe, marks := s.reading.Pipeline(), s.marksCommand(q)
-	_ = pipe.Process(s.base, read)
-	_ = pipe.Process(s.base, marks)
-	_, _ = pipe.Exec(s.base) // each command holds its own error
-	if found, err := marks.Result(); err == nil {
-		s.noteCancelled(q, found)
-	}
-	return s.received(read, buffer, q, room, block, sent)
-}
-
-// marksCommand asks for the cancel marks since the newest known.
-func (s *session) marksCommand(q *queueState) *redis.ZSliceCmd {
-	return redis.NewZSliceCmd(s.base, "ZRANGEBYSCORE", q.keys.cancel, s.hold.newestMark(q), "+inf", "WITHSCORES")
+	return s.received(r)
 }
 
 // received takes in what a read brought in exchange for its reservation, and returns how many entries that were.
-func (s *session) received(read *redis.RawWriteToCmd, buffer *readBuffer, q *queueState, room int, block time.Duration, sent time.Time) (int, error) {
-	entries, err := s.entriesOf(read, buffer, q, room, block)
+func (s *session) received(r *streamRead) (int, error) {
+	defer r.buffer.put()
+	q := r.q
+	if r.marks != nil {
+		if found, err := r.marks.Result(); err == nil {
+			s.noteCancelled(q, found)
+		}
+	}
+	entries, err := s.entriesOf(r)
 	if err != nil {
-		s.hold.add(q, nil, room)
+		s.hold.add(q, nil, r.room)
 		if errors.Is(err, redis.Nil) {
 			s.hold.wasDry(q, true)
 			return 0, nil
@@ -97,7 +93,7 @@ func (s *session) received(read *redis.RawWriteToCmd, buffer *readBuffer, q *que
 			q.tickSoon()
 			continue
 		}
-		s.decode(&all[i], q, e, 1, "", sent)
+		s.decode(&all[i], q, e, 1, "", r.made)
 		argsSize += len(all[i].env.args)
 		list = append(list, &all[i])
 	}
@@ -107,25 +103,26 @@ func (s *session) received(read *redis.RawWriteToCmd, buffer *readBuffer, q *que
 		args = append(args, d.env.args...)
 		d.env.args = args[begin:len(args):len(args)]
 	}
-	s.hold.wasDry(q, len(entries) < room)
-	s.hold.add(q, list, room)
+	s.hold.wasDry(q, len(entries) < r.room)
+	s.hold.add(q, list, r.room)
 	return len(entries), nil
 }
 
 // entriesOf parses a reply.
-func (s *session) entriesOf(read *redis.RawWriteToCmd, buffer *readBuffer, q *queueState, room int, block time.Duration) ([]entry, error) {
-	if err := read.Err(); err != nil {
+func (s *session) entriesOf(r *streamRead) ([]entry, error) {
+	if err := r.entries.Err(); err != nil {
 		return nil, err
 	}
-	entries, refused, err := buffer.parse(buffer.reply.bytes)
+	reply := r.buffer.reply.bytes
+	entries, refused, err := r.buffer.parse(reply)
 	if !refused {
 		if len(entries) > 0 {
-			q.entrySize.Store(int64(len(buffer.reply.bytes)/len(entries) + 1))
+			r.q.entrySize.Store(int64(len(reply)/len(entries) + 1))
 		}
 		return entries, err
 	}
 	streams, err := s.reading.XReadGroup(s.base, &redis.XReadGroupArgs{
-		Group: group, Consumer: s.consumer, Streams: []string{q.keys.stream, ">"}, Count: int64(room), Block: block,
+		Group: group, Consumer: s.consumer, Streams: []string{r.q.keys.stream, ">"}, Count: int64(r.room), Block: r.block,
 	}).Result()
 	return streamEntries(streams), err
 }

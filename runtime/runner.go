@@ -145,7 +145,7 @@ func callHandler(ctx context.Context, _ JobInfo) ([]byte, error) {
 
 // execute calls the handler and settles what came of it, also where the handler leaves by a panic or Goexit.
 func (s *session) execute(d *delivery, run call) {
-	job := &d.handler
+	job, info := &d.handler, d.info()
 	job.init(s.base, d, run)
 	defer job.end(nil)
 	var ctx context.Context = job
@@ -157,7 +157,7 @@ func (s *session) execute(d *delivery, run call) {
 	s.hold.started(d, ctx, job)
 	var begin time.Time
 	if s.cfg.Observer != nil {
-		s.observe(Event{Kind: EventStarted, Job: d.info()})
+		s.observe(Event{Kind: EventStarted, Job: info})
 		begin = time.Now()
 	}
 	var value []byte
@@ -182,7 +182,7 @@ func (s *session) execute(d *delivery, run call) {
 		s.settle(ctx, d, value, err, crash, took)
 	}()
 	point("starting")
-	value, err = s.handler(ctx, d.info())
+	value, err = s.handler(ctx, info)
 	point("returned")
 	err = readable(err)
 	returned = true

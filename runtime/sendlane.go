@@ -117,7 +117,7 @@ func (l *sendLane) flush(batch []*passage) {
 		for _, p := range batch {
 			p.done <- struct{}{}
 		}
-		runtime.Gosched()
+		runtime.Gosched() // those who were answered go first: many send again at once, and the next flush carries them all
 		batch = l.take()
 	}
 }

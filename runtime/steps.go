@@ -245,17 +245,10 @@ type outcome struct {
 // call writes the outcome, and more fields of it: name and text in turn, each a string or bytes.
 func (o *outcome) call(keys *keyspace, more []any) *scriptCall {
 	result, token, notice := keys.outcome(o.id)
-	args := append(make([]any, 0, 12+len(more)), "evalsha", outcomeScript.sha, 2, result, token,
-		o.ttl.Milliseconds(), o.status.arg(), notice, o.notice(more), o.finished, o.task, o.attempts)
-	return &scriptCall{script: outcomeScript, args: append(args, more...)}
-}
-
-// arg is the status as an argument of a command, which for the one that most jobs have takes no allocation.
-func (s Status) arg() any {
-	if s == StatusOK {
-		return string(StatusOK)
-	}
-	return string(s)
+	call := newCall(outcomeScript, []string{result, token},
+		o.ttl.Milliseconds(), string(o.status), notice, o.notice(more), o.finished, o.task, o.attempts)
+	call.args = append(call.args, more...)
+	return call
 }
 
 // largestNotice is the largest outcome that travels in its notice, in bytes.
