@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Batch is an Enqueuer that collects jobs for Client.EnqueueBatch, which sends hundreds in one round trip. The generated
@@ -20,8 +22,9 @@ import (
 //
 // Its zero value is ready. It is safe for concurrent use, and may be filled again once it was sent.
 type Batch struct {
-	mu   sync.Mutex
-	jobs []batchJob
+	mu     sync.Mutex
+	blocks [][]batchJob // never moved: growing one list would copy every job twice
+	count  int
 }
 
 type batchJob struct {
@@ -56,15 +59,35 @@ func (b *Batch) enqueueEncoded(ctx context.Context, job Job) (JobID, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.jobs = append(b.jobs, batchJob{job, brought})
+	last := len(b.blocks) - 1
+	if last < 0 || len(b.blocks[last]) == cap(b.blocks[last]) {
+		b.blocks = append(b.blocks, make([]batchJob, 0, min(max(b.count, 16), flushCommands)))
+		last++
+	}
+	b.blocks[last] = append(b.blocks[last], batchJob{job, brought})
+	b.count++
 	return job.ID, nil
+}
+
+// take empties the batch.
+func (b *Batch) take() []*batchJob {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	jobs := make([]*batchJob, 0, b.count)
+	for _, block := range b.blocks {
+		for i := range block {
+			jobs = append(jobs, &block[i])
+		}
+	}
+	b.blocks, b.count = nil, 0
+	return jobs
 }
 
 // Len is how many jobs are waiting to be sent.
 func (b *Batch) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.jobs)
+	return b.count
 }
 
 // BatchError says which jobs of a batch were not confirmed. All others are in their queues. errors.Is and errors.As look
@@ -99,10 +122,6 @@ func (e *BatchError) Unwrap() []error {
 	return list
 }
 
-// batchChunk is how many jobs share a flush: enough to make the way to Redis and back cheap, few enough that the next
-// ones are encoded while Redis works on these.
-const batchChunk = 125
-
 // EnqueueBatch sends the jobs of a batch, in order, and empties it. It is not a transaction: jobs may start before the
 // last is sent, and where something goes wrong some are enqueued and some are not. Then the error is a *BatchError with
 // each job that was not confirmed. Each job is sent once, as by Enqueue, and passes the client's middleware by itself.
@@ -114,25 +133,25 @@ func (c *Client) EnqueueBatch(ctx context.Context, b *Batch) error {
 	if b == nil {
 		return invalidf("batch: it is nil; pass a *smallage.Batch")
 	}
-	b.mu.Lock()
-	jobs := b.jobs
-	b.jobs = nil
-	b.mu.Unlock()
+	jobs := b.take()
 
 	var chunks []*batchSend
 	before := make(chan struct{}) // closed once the chunk before this one is in its queues
 	close(before)
-	for first := 0; first < len(jobs); first += batchChunk {
-		s := c.gather(ctx, jobs[first:min(first+batchChunk, len(jobs))]) // while the one before is on its way
+	for first := 0; first < len(jobs); first += flushCommands {
+		s := c.gather(ctx, jobs[first:min(first+flushCommands, len(jobs))]) // while the one before is on its way
 		chunks = append(chunks, s)
 		<-before
+		if first+flushCommands >= len(jobs) {
+			c.deliver(ctx, s)
+			break
+		}
 		before = make(chan struct{})
 		go func(over chan struct{}) {
 			defer close(over)
 			c.deliver(ctx, s)
 		}(before)
 	}
-	<-before
 
 	failed := &BatchError{Sent: len(jobs)}
 	for _, s := range chunks {
@@ -150,18 +169,33 @@ func (c *Client) EnqueueBatch(ctx context.Context, b *Batch) error {
 
 // batchSend is one chunk on its way.
 type batchSend struct {
-	jobs []batchJob
+	jobs []*batchJob
 	errs []error    // of each job
 	out  []outgoing // what the client's middleware let through
 	at   []int      // the job of each out
-	now  int        // the job that passes the middleware
+	room *commandRoom
+	now  int // the job that passes the middleware
+}
+
+// outgoing is a job of a batch with its command.
+type outgoing struct {
+	job *Job
+	cmd *onceCmd
 }
 
 type batchKey struct{}
 
 // gather takes jobs through the client's middleware, whose innermost part is collect.
-func (c *Client) gather(ctx context.Context, jobs []batchJob) *batchSend {
-	s := &batchSend{jobs: jobs, errs: make([]error, len(jobs)), out: make([]outgoing, 0, len(jobs)), at: make([]int, 0, len(jobs))}
+func (c *Client) gather(ctx context.Context, jobs []*batchJob) *batchSend {
+	n := len(jobs)
+	s := &batchSend{jobs: jobs, errs: make([]error, n), out: make([]outgoing, 0, n), at: make([]int, 0, n), room: newCommandRoom(n)}
+	if len(c.cfg.Middleware) == 0 {
+		for i, job := range jobs {
+			s.now = i
+			s.errs[i] = c.add(ctx, s, &job.Job)
+		}
+		return s
+	}
 	inner := context.WithValue(ctx, batchKey{}, s)
 	for i := range jobs {
 		s.now = i
@@ -170,21 +204,27 @@ func (c *Client) gather(ctx context.Context, jobs []batchJob) *batchSend {
 	return s
 }
 
-// collect is the innermost Enqueuer of a batch: it prepares a job and leaves the sending to deliver.
+// collect is the innermost Enqueuer of a batch.
 func (c *Client) collect(ctx context.Context, job Job) (JobID, error) {
 	s, _ := ctx.Value(batchKey{}).(*batchSend)
 	if s == nil {
 		return JobID{}, errors.New("smallage: a middleware replaced the context of a batch's job; derive from the one it was given")
 	}
-	collected := &s.jobs[s.now]
-	s.out = append(s.out, outgoing{})
-	o := &s.out[len(s.out)-1]
-	if err := c.prepare(ctx, o, job, collected.brought || job.ID != collected.ID, sameBytes(job.Args, collected.Args)); err != nil {
-		s.out = s.out[:len(s.out)-1]
+	if err := c.add(ctx, s, &job); err != nil {
 		return JobID{}, err
 	}
-	s.at = append(s.at, s.now)
-	return o.job.ID, nil
+	return job.ID, nil
+}
+
+// add prepares a job and leaves the sending to deliver.
+func (c *Client) add(ctx context.Context, s *batchSend, job *Job) error {
+	collected := s.jobs[s.now]
+	cmd, err := c.prepare(ctx, job, s.room, collected.brought || job.ID != collected.ID, sameBytes(job.Args, collected.Args))
+	if err != nil {
+		return err
+	}
+	s.out, s.at = append(s.out, outgoing{job, cmd}), append(s.at, s.now)
+	return nil
 }
 
 // deliver sends what gather has prepared, in flushes of limited size.
@@ -216,20 +256,20 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 		queue = s.out[i].job.Queue
 		if err := c.register(ctx, queue); err != nil {
 			for ; first < last; first++ {
-				fail(first, enqueueError(&s.out[first].job, err, false))
+				fail(first, enqueueError(s.out[first].job, err, false))
 			}
 			return
 		}
 	}
-	cmds := make([]*onceCmd, 0, last-first)
+	cmds := make([]redis.Cmder, 0, last-first)
 	for i := first; i < last; i++ {
 		cmds = append(cmds, s.out[i].cmd)
 	}
 	sendAll(ctx, c.rdb, cmds)
-	var unknown []*onceCmd // scripts that the server did not know: nothing ran, so sending them whole is their first run
+	var unknown []redis.Cmder // scripts that the server did not know: nothing ran, so sending them whole is their first run
 	for i := first; i < last; i++ {
 		if o := &s.out[i]; o.cmd.unknownScript() {
-			o.cmd = o.cmd.whole(ctx)
+			*o.cmd = o.cmd.whole(ctx)
 			unknown = append(unknown, o.cmd)
 		}
 	}
@@ -237,7 +277,7 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 		sendAll(ctx, c.rdb, unknown)
 	}
 	for i := first; i < last; i++ {
-		if _, err := c.sent(&s.out[i], s.out[i].cmd.outcome()); err != nil {
+		if _, err := c.sent(s.out[i].job, s.out[i].cmd, s.out[i].cmd.outcome()); err != nil {
 			fail(i, err)
 		}
 	}

@@ -2,6 +2,7 @@ package smallage
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -114,62 +115,53 @@ func (c *Client) send(ctx context.Context, job Job) (JobID, error) {
 }
 
 func (c *Client) sendChecked(ctx context.Context, job Job, encoded bool) (JobID, error) {
-	var o outgoing
-	if err := c.prepare(ctx, &o, job, !job.ID.IsZero(), encoded); err != nil {
+	cmd, err := c.prepare(ctx, &job, &commandRoom{}, !job.ID.IsZero(), encoded)
+	if err != nil {
 		return JobID{}, err
 	}
-	if err := c.register(ctx, o.job.Queue); err != nil {
-		return JobID{}, enqueueError(&o.job, err, false)
+	if err := c.register(ctx, job.Queue); err != nil {
+		return JobID{}, enqueueError(&job, err, false)
 	}
 	point("enqueue-ready")
-	lane := c.lanes.of(o.job.Queue)
-	sent, err := lane.send(ctx, o.cmd)
-	if sent && err != nil && o.cmd.script && redis.HasErrorPrefix(err, "NOSCRIPT") { // nothing ran, so sending it whole is its first run
-		o.cmd = o.cmd.whole(ctx)
-		sent, err = lane.send(ctx, o.cmd)
+	lane := c.lanes.of(job.Queue)
+	sent, err := lane.send(ctx, cmd)
+	if sent && err != nil && cmd.script && redis.HasErrorPrefix(err, "NOSCRIPT") { // nothing ran, so sending it whole is its first run
+		*cmd = cmd.whole(ctx)
+		sent, err = lane.send(ctx, cmd)
 	}
 	if !sent {
-		return JobID{}, fmt.Errorf("smallage: enqueue %s: %w", o.job.Task, err)
+		return JobID{}, fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
 	}
-	return c.sent(&o, err)
+	return c.sent(&job, cmd, err)
 }
 
-// outgoing is a job on its way to Redis.
-type outgoing struct {
-	job Job
-	cmd *onceCmd
-}
-
-// prepare checks a job and makes its command. brought says that the caller chose the job's id, so that enqueuing it is
-// idempotent; encoded, that the arguments are known to be JSON.
-func (c *Client) prepare(ctx context.Context, o *outgoing, job Job, brought, encoded bool) (err error) {
-	o.job = job
-	if encoded {
-		err = o.job.checkEncoded()
-	} else {
-		err = o.job.check()
+// prepare checks a job, gives it an id and makes its command. brought says that the caller chose the job's id, so that
+// enqueuing it is idempotent; encoded, that the arguments are known to be JSON.
+func (c *Client) prepare(ctx context.Context, job *Job, room *commandRoom, brought, encoded bool) (*onceCmd, error) {
+	if !encoded && !json.Valid(job.Args) {
+		return nil, job.badArgs()
 	}
-	if err != nil {
-		return err
+	if err := job.checkEncoded(); err != nil {
+		return nil, err
 	}
 	if len(job.Args) > c.cfg.MaxArgsBytes {
-		return tooLarge(&o.job, c.cfg.MaxArgsBytes)
+		return nil, tooLarge(job, c.cfg.MaxArgsBytes)
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
+		return nil, fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
 	}
 	if job.ID.IsZero() {
-		if o.job.ID, err = NewJobID(); err != nil {
-			return err
+		id, err := NewJobID()
+		if err != nil {
+			return nil, err
 		}
+		job.ID = id
 	}
-	o.cmd, err = c.command(ctx, &o.job, brought)
-	return err
+	return c.command(ctx, job, room, brought)
 }
 
 // sent tells what came of a command that was sent. A reply that cannot be looked at any more counts as none.
-func (c *Client) sent(o *outgoing, err error) (JobID, error) {
-	job := &o.job
+func (c *Client) sent(job *Job, cmd *onceCmd, err error) (JobID, error) {
 	if err != nil {
 		if err := enqueueError(job, err, true); errors.Is(err, ErrUnconfirmed) {
 			return job.ID, err
@@ -177,7 +169,7 @@ func (c *Client) sent(o *outgoing, err error) (JobID, error) {
 			return JobID{}, err
 		}
 	}
-	stored := !o.cmd.script || replyNumber(o.cmd.Val()) == 1
+	stored := !cmd.script || cmd.Val() == "1"
 	if stored && job.ResultTTL == 0 {
 		c.silent.add(job.ID)
 	}
@@ -188,83 +180,6 @@ func (c *Client) sent(o *outgoing, err error) (JobID, error) {
 	}
 	point("enqueued")
 	return job.ID, nil
-}
-
-// command is a bare XADD for a job that runs now, and a script for one that a bare XADD cannot express.
-func (c *Client) command(ctx context.Context, job *Job, brought bool) (*onceCmd, error) {
-	k := c.keys.queue(job.Queue)
-	delay, at := max(job.Delay.Milliseconds(), 0), int64(0)
-	if job.Delay > 0 && delay == 0 {
-		delay = 1
-	}
-	if !job.At.IsZero() {
-		at = max(job.At.UnixMilli(), 1)
-	}
-	id := job.ID.String()
-	script := brought || delay > 0 || at > 0 || job.ExpiresIn > 0
-	size := 15 // of a plain job
-	if job.Dedup != "" || job.ResultTTL > 0 || len(job.Headers) > 0 {
-		size += 6
-	}
-	if script {
-		size += 10
-	}
-	args := make([]any, 0, size)
-	if script {
-		window, marker := int64(0), k.stream
-		if brought {
-			window, marker = c.cfg.IDWindow.Milliseconds(), k.id+id
-		}
-		args = append(args, "EVALSHA", enqueueScript.sha, 4, k.stream, k.delayed, k.delayedJobs, marker,
-			id, window, delay, at, job.ExpiresIn.Milliseconds(), tickEvery.Milliseconds())
-	} else {
-		args = append(args, "XADD", k.stream, "*")
-	}
-	args, err := appendFields(args, job, id, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	cmd := sendOnce(ctx, args, script)
-	cmd.size = len(job.Args) + len(job.Dedup) + 200*(1+len(job.Headers))
-	return cmd, nil
-}
-
-// onceCmd is a command that go-redis must not send again by itself: its first sending may have worked.
-type onceCmd struct {
-	*redis.Cmd
-	script bool
-	size   int // in bytes, roughly
-}
-
-// NoRetry keeps go-redis from sending the command again after an error.
-func (*onceCmd) NoRetry() bool { return true }
-
-// outcome is the command's error. A flush that breaks off gives its error to all of its commands, also to those whose
-// reply had come: they have worked.
-func (c *onceCmd) outcome() error {
-	if c.Val() != nil {
-		return nil
-	}
-	return c.Err()
-}
-
-func (c *onceCmd) unknownScript() bool {
-	return c.script && c.Val() == nil && redis.HasErrorPrefix(c.Err(), "NOSCRIPT")
-}
-
-// whole is the same command with the script's text, for a server that does not know it.
-func (c *onceCmd) whole(ctx context.Context) *onceCmd {
-	again := sendOnce(ctx, append([]any{"EVAL", enqueueScript.source}, c.Args()[2:]...), true)
-	again.size = c.size
-	return again
-}
-
-func sendOnce(ctx context.Context, args []any, script bool) *onceCmd {
-	cmd := redis.NewCmd(ctx, args...)
-	if script {
-		cmd.SetFirstKeyPos(3)
-	}
-	return &onceCmd{Cmd: cmd, script: script}
 }
 
 // enqueueError tells a job that was not enqueued from one that may have been.

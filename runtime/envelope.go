@@ -46,14 +46,15 @@ type envelope struct {
 	history    string
 }
 
-// appendFields lists the fields of a fresh job in the order of every entry, which lets Redis store their names once.
-func appendFields(fields []any, job *Job, id string, now time.Time) ([]any, error) {
+// appendFields lists the fields of a fresh job in the order of every entry, which lets Redis store their names once. What
+// many jobs share, the task and the time, comes as the arguments that they are.
+func appendFields(fields []any, job *Job, id string, task, enqueuedAt any) ([]any, error) {
 	fields = append(fields,
 		fieldVersion, "1",
 		fieldID, id,
-		fieldTask, job.Task,
+		fieldTask, task,
 		fieldArgs, []byte(job.Args),
-		fieldEnqueuedAt, now.UnixMilli(),
+		fieldEnqueuedAt, enqueuedAt,
 		fieldAttempt, "1")
 	if job.Dedup != "" {
 		fields = append(fields, fieldDedup, job.Dedup)

@@ -34,7 +34,7 @@ func benchReply(tb testing.TB, n int) []byte {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		fields, err := appendFields(nil, &Job{Task: benchTask.Name, Args: args}, id.String(), time.Now())
+		fields, err := appendFields(nil, &Job{Task: benchTask.Name, Args: args}, id.String(), benchTask.Name, time.Now().UnixMilli())
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -18,6 +18,7 @@ type keyspace struct {
 type queueKeys struct {
 	stream, delayed, delayedJobs, dead, deadJobs, deadIDs, verdict, cancel, paused, workers, pass, sweep string
 	id                                                                                                   string // prefix; the job id follows
+	streamArg                                                                                            any    // stream, as an argument
 }
 
 func newKeyspace(ns string) *keyspace { return &keyspace{ns: ns} }
@@ -32,6 +33,7 @@ func (k *keyspace) queue(name string) *queueKeys {
 		dead: base + "dead", deadJobs: base + "dead:jobs", deadIDs: base + "dead:ids",
 		verdict: base + "verdict", cancel: base + "cancel", paused: base + "paused",
 		workers: base + "workers", pass: base + "pass", sweep: base + "pass:sweep", id: base + "id:",
+		streamArg: base + "stream",
 	})
 	return keys.(*queueKeys)
 }

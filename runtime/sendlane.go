@@ -109,7 +109,7 @@ func (l *sendLane) take() []*passage {
 
 func (l *sendLane) flush(batch []*passage) {
 	for batch != nil {
-		cmds := make([]*onceCmd, len(batch))
+		cmds := make([]redis.Cmder, len(batch))
 		for i, p := range batch {
 			cmds[i] = p.cmd
 		}
@@ -123,11 +123,9 @@ func (l *sendLane) flush(batch []*passage) {
 }
 
 // sendAll sends commands in one flush; each holds its own reply or error.
-func sendAll(ctx context.Context, rdb redis.UniversalClient, cmds []*onceCmd) {
+func sendAll(ctx context.Context, rdb redis.UniversalClient, cmds []redis.Cmder) {
 	pipe := rdb.Pipeline()
-	for _, cmd := range cmds {
-		_ = pipe.Process(ctx, cmd) // only queued
-	}
+	_ = pipe.BatchProcess(ctx, cmds...) // only queued
 	_, _ = pipe.Exec(ctx)
 }
 
