@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/smallage/smallage/internal/redistest"
@@ -366,4 +368,54 @@ func TestWaitAllMarksWhatIsMissing(t *testing.T) {
 	results, err = b.client.WaitAll(ctx, []smallage.JobID{never, done}, time.Minute)
 	require.ErrorIs(t, err, context.Canceled)
 	require.True(t, results[1].OK(), "what came is returned beside the error")
+}
+
+func TestAWaitIsSubscribedBeforeItsFirstLookIsAnswered(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	control := &waitBench{t: t, rdb: server.Client()}
+	rdb := server.ClientWith(redis.Options{PoolSize: 1, PipelinePoolSize: -1, PoolTimeout: time.Minute, ReadTimeout: time.Minute})
+	b := newWaitBench(t, rdb, 1)
+	control.ns = b.ns
+	first := b.wait(t.Context(), mustID(t), time.Minute) // brings the subscription up
+	eventually(t, func() bool { return listening(server.Client(), 1) }, "it listens")
+
+	held := make(chan error, 1)
+	go func() { held <- rdb.BLPop(context.Background(), 0, "released").Err() }()
+	eventually(t, func() bool { return infoNumber(t, server.Client(), "blocked_clients") == 1 }, "the only connection is taken")
+	id := mustID(t)
+	done := b.wait(t.Context(), id, time.Minute)
+	eventually(t, func() bool { return listening(server.Client(), 2) }, "it listens, though it cannot look")
+	control.mustEnd(id, smallage.StatusOK, "value", "told")
+	got := <-done
+	require.NoError(t, got.err)
+	require.Equal(t, "told", string(got.res.Value))
+
+	_, err := b.client.Wait(t.Context(), mustID(t), 300*time.Millisecond)
+	require.ErrorIs(t, err, smallage.ErrNoResult)
+	require.ErrorContains(t, err, "Redis did not answer", "nobody has looked yet, although it listens")
+	require.Empty(t, first)
+	require.NoError(t, server.Client().LPush(t.Context(), "released", "1").Err())
+	require.NoError(t, <-held)
+}
+
+func TestOutcomesThatAreThereTakeNoSubscriptions(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	b := newWaitBench(t, server.Client(), 1)
+	b.wait(t.Context(), mustID(t), time.Minute) // brings the subscription up
+	eventually(t, func() bool { return listening(server.Client(), 1) }, "it listens")
+	ids := make([]smallage.JobID, 90)
+	for i := range ids {
+		ids[i] = mustID(t)
+		b.mustEnd(ids[i], smallage.StatusOK)
+	}
+	results, err := b.client.WaitAll(t.Context(), ids, time.Minute)
+	require.NoError(t, err)
+	require.Len(t, results, len(ids))
+	stats := server.Client().InfoMap(t.Context(), "commandstats").Val()["Commandstats"]
+	calls, _, _ := strings.Cut(strings.TrimPrefix(stats["cmdstat_ssubscribe"], "calls="), ",")
+	n, err := strconv.Atoi(calls)
+	require.NoError(t, err, stats)
+	require.LessOrEqual(t, n, 2, "one for the first wait, one for the first of the others, who may be alone")
 }

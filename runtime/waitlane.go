@@ -44,7 +44,15 @@ func (w *waits) enter(v *watch, addr string, master redis.UniversalClient) {
 	v.lane, v.queued, v.lazy, v.sent, v.again = l, false, false, false, false
 	v.epoch++
 	l.look(v)
+	if l.alone(v) && !l.tokens.free() && l.notices.current != nil {
+		v.how = hearsNotices // at the same time, which spares a round trip
+		l.notices.want(v)
+	}
 }
+
+// alone holds for a watch that no other is looked at with. In a crowd many may have their outcomes already, and
+// subscribing for them would be in vain.
+func (l *waitLane) alone(v *watch) bool { return len(l.due) == 1 && l.due[0] == v }
 
 // look has the watch's outcome looked up in the next flush.
 func (l *waitLane) look(v *watch) {
@@ -164,7 +172,7 @@ func (l *waitLane) answered(v *watch, res Result, err error) bool {
 		v.res = res
 		l.waits.end(v)
 	default:
-		v.looked = lookedNow()
+		v.looked, v.seen = lookedNow(), true
 		if v.how == hearsNothing {
 			l.hear(v)
 		} else if again {

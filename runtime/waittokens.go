@@ -26,10 +26,14 @@ const maxTokenConns = 4
 // blockSlice bounds one blocking command, so that a connection that broke without a word is noticed.
 const blockSlice = 10 * time.Second
 
+// free reports whether one more watch may block. One of the waits' connections is the subscription's.
+func (t *tokens) free() bool {
+	return t.busy < min(maxTokenConns, t.lane.waits.client.cfg.MaxWaitConns-1)
+}
+
 // take returns a connection to block on, or nil where there is none left.
 func (t *tokens) take() *tokenConn {
-	// One connection is the subscription's.
-	if t.busy >= min(maxTokenConns, t.lane.waits.client.cfg.MaxWaitConns-1) {
+	if !t.free() {
 		return nil
 	}
 	var conn *tokenConn

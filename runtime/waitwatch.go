@@ -37,6 +37,7 @@ type watch struct {
 	sent   bool      // that look is under way
 	again  bool      // something happened since it was sent: look once more
 	epoch  int       // looks sent before are of no account
+	seen   bool      // a look has found that there is no outcome yet
 	looked time.Time // when the last look was answered or, before the first, when the watch began
 
 	how     hearing
@@ -54,7 +55,7 @@ type watch struct {
 type hearing uint8
 
 const (
-	hearsNothing hearing = iota // its first look is not over
+	hearsNothing hearing = iota // is looked at first
 	hearsToken                  // blocks on the token, on a connection of its own
 	hearsNotices                // is in the wanted list of its lane's notices
 )
@@ -137,7 +138,7 @@ func (w *waits) trouble(me *waiter) error {
 		case v.over:
 		case v.trouble != nil:
 			return v.trouble
-		case v.how == hearsNothing && !v.deaf:
+		case !v.seen:
 			return errUnanswered
 		}
 	}
