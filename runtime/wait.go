@@ -131,11 +131,11 @@ func (c *Client) await(ctx context.Context, ids []JobID, timeout time.Duration, 
 	defer c.waits.leave(w)
 	for range rest {
 		select {
-		case v := <-w.ready:
-			if v.err != nil {
-				return v.err
+		case told := <-w.ready:
+			if told.err != nil {
+				return told.err
 			}
-			res := v.res
+			res := told.res
 			res.Value = bytes.Clone(res.Value) // each waiter may change its own
 			if !take(res) {
 				return nil

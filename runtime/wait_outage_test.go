@@ -1,6 +1,7 @@
 package smallage_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -220,4 +221,66 @@ func TestWaitsOfAHealthyMasterGoOnWhileAnotherIsFrozen(t *testing.T) {
 	time.Sleep(5 * time.Millisecond)
 	b.mustEnd(id, smallage.StatusOK)
 	require.NoError(t, (<-done).err)
+}
+
+func TestAWaitThatBeginsAfterAClearIsToldNothingFromBefore(t *testing.T) {
+	t.Parallel()
+	// Each puts an outcome on its way to the client that is cleared before it arrives: the proxy takes a second.
+	for name, c := range map[string]struct {
+		conns int
+		begin func(b, direct *waitBench, slow func(), id smallage.JobID)
+	}{
+		"a notice to an earlier wait": {1, func(b, direct *waitBench, slow func(), id smallage.JobID) {
+			b.wait(b.t.Context(), id, time.Minute)
+			eventually(b.t, func() bool { return listening(direct.rdb.(*redis.Client), 2) }, "it listens")
+			time.Sleep(100 * time.Millisecond) // and knows it
+			slow()
+			direct.mustEnd(id, smallage.StatusOK, "value", "stale")
+		}},
+		"a notice on a channel that is being left": {1, func(b, direct *waitBench, slow func(), id smallage.JobID) {
+			ctx, cancel := context.WithCancel(b.t.Context())
+			earlier := b.wait(ctx, id, time.Minute)
+			eventually(b.t, func() bool { return listening(direct.rdb.(*redis.Client), 2) }, "it listens")
+			time.Sleep(100 * time.Millisecond)
+			slow()
+			cancel()
+			<-earlier
+			direct.mustEnd(id, smallage.StatusOK, "value", "stale")
+			eventually(b.t, func() bool { return !listening(direct.rdb.(*redis.Client), 2) }, "the server knows that nobody listens")
+		}},
+		"the answer to an earlier look": {1, func(b, direct *waitBench, slow func(), id smallage.JobID) {
+			slow()
+			direct.mustEnd(id, smallage.StatusOK, "value", "stale")
+			b.wait(b.t.Context(), id, time.Minute)
+			eventually(b.t, func() bool {
+				hits := infoNumber(b.t, direct.rdb.(*redis.Client), "keyspace_hits")
+				return hits > 0
+			}, "the server has answered")
+		}},
+		"an earlier wait's token": {16, func(b, direct *waitBench, slow func(), id smallage.JobID) {
+			b.wait(b.t.Context(), id, time.Minute)
+			eventually(b.t, func() bool { return blocked(direct.rdb.(*redis.Client)) == 2 }, "it blocks")
+			slow()
+			direct.mustEnd(id, smallage.StatusOK, "value", "stale")
+			eventually(b.t, func() bool { return blocked(direct.rdb.(*redis.Client)) == 1 }, "the server has answered")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			proxy := redistest.NewProxy(t, server.Addr())
+			b := newWaitBench(t, behind(t, proxy), c.conns)
+			direct := &waitBench{t: t, rdb: server.Client(), ns: b.ns}
+			b.wait(t.Context(), mustID(t), time.Minute) // brings the subscription up
+			eventually(t, func() bool { return listening(server.Client(), 1) }, "it listens")
+			id := mustID(t)
+			c.begin(b, direct, func() { proxy.Delay(time.Second) }, id)
+			direct.clear(id)
+			direct.mustEnd(id, smallage.StatusOK, "value", "fresh")
+			res, err := b.client.Wait(t.Context(), id, time.Minute)
+			proxy.Delay(0)
+			require.NoError(t, err)
+			require.Equal(t, "fresh", string(res.Value))
+		})
+	}
 }

@@ -95,9 +95,9 @@ func (l *waitLane) flush() {
 		if len(sent) == 0 {
 			continue
 		}
-		ids, epochs := make([]JobID, len(sent)), make([]int, len(sent))
+		ids, asked := make([]JobID, len(sent)), make([]sentLook, len(sent))
 		for i, v := range sent {
-			ids[i], epochs[i] = v.id, v.epoch
+			ids[i], asked[i] = v.id, sentLook{v.epoch, v.joined}
 		}
 		w.mu.Unlock()
 		results, errs := w.client.lookUp(w.ctx, ids)
@@ -109,10 +109,7 @@ func (l *waitLane) flush() {
 			if errs[i] == nil {
 				answers++
 			}
-			if v.over || v.epoch != epochs[i] && results[i].Missing() {
-				continue
-			}
-			if l.answered(v, results[i], errs[i]) {
+			if l.answered(v, asked[i], results[i], errs[i]) {
 				failed = append(failed, v)
 			}
 		}
@@ -156,8 +153,14 @@ func (l *waitLane) lookLater(failed []*watch, someWorked bool) {
 	l.pause()
 }
 
+// sentLook is what held for a watch when its look was sent.
+type sentLook struct{ epoch, joined int }
+
 // answered takes in what a look has found, and reports whether the watch must be looked at once more because it failed.
-func (l *waitLane) answered(v *watch, res Result, err error) bool {
+func (l *waitLane) answered(v *watch, sent sentLook, res Result, err error) bool {
+	if v.over || v.epoch != sent.epoch && res.Missing() {
+		return false
+	}
 	v.queued, v.sent, v.lazy = false, false, false
 	again := v.again
 	v.again = false
@@ -169,8 +172,7 @@ func (l *waitLane) answered(v *watch, res Result, err error) bool {
 	case err != nil:
 		return true
 	case !res.Missing():
-		v.res = res
-		l.waits.end(v)
+		l.waits.found(v, res, sent.joined)
 	default:
 		v.looked, v.seen = lookedNow(), true
 		if v.how == hearsNothing {

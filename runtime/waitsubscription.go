@@ -51,14 +51,15 @@ func newSubscription(n *notices) *subscription {
 // join subscribes to a watch's channel. The watch looks once that is confirmed: what came before is in the key by then.
 func (s *subscription) join(v *watch) {
 	confirmed, known := s.channels[v.channel]
+	v.told = 0
 	switch {
 	case confirmed:
-		v.older = true
 		s.notices.lane.look(v)
 	case known:
-		v.older = true
 	default:
-		v.older = false
+		if s.leaving[v.channel] == 0 {
+			v.told = v.joined
+		}
 		s.channels[v.channel] = false
 		s.add = append(s.add, v.channel)
 		s.wake()
@@ -221,7 +222,8 @@ func (s *subscription) subscribed(kind, channel string) error {
 	return nil
 }
 
-// noticed ends the watch of a channel with the outcome that a notice carries, or has it look where it carries none.
+// noticed tells the waits for a channel's job the outcome that a notice carries, or has them looked for where it carries
+// none, or where it may have been published before they began.
 func (s *subscription) noticed(channel, notice string) {
 	s.waits.mu.Lock()
 	defer s.waits.mu.Unlock()
@@ -230,11 +232,9 @@ func (s *subscription) noticed(channel, notice string) {
 	if v == nil {
 		return
 	}
-	res := decodeResult(v.id, unpackFields(notice))
-	if res.Missing() || v.older {
+	if res := decodeResult(v.id, unpackFields(notice)); res.Missing() {
 		s.notices.lane.look(v)
-		return
+	} else {
+		s.waits.found(v, res, v.told)
 	}
-	v.res = res
-	s.waits.end(v)
 }

@@ -52,6 +52,9 @@ func (t *tokens) take() *tokenConn {
 func (t *tokens) block(v *watch, conn *tokenConn) {
 	w := t.lane.waits
 	for {
+		w.mu.Lock()
+		joined := v.joined
+		w.mu.Unlock()
 		taken, res, err := conn.await(v)
 		if taken {
 			point("wait-token")
@@ -59,8 +62,8 @@ func (t *tokens) block(v *watch, conn *tokenConn) {
 		w.mu.Lock()
 		mine := v.blocked == conn
 		if mine && err == nil && !res.Missing() {
-			v.res, v.how, v.blocked = res, hearsNothing, nil
-			w.end(v)
+			mine, v.how, v.blocked = false, hearsNothing, nil
+			w.found(v, res, joined)
 		} else if mine && err == nil && !taken {
 			v.looked = lookedNow()
 			w.mu.Unlock()

@@ -29,8 +29,9 @@ type watch struct {
 	key     string // of its outcome
 	token   string
 	channel string
-	waiters map[*waiter]struct{}
-	lane    *waitLane // nil until its master is known
+	waiters map[*waiter]int // the how manieth each of them was
+	joined  int             // how many there have been
+	lane    *waitLane       // nil until its master is known
 
 	queued bool      // a look is due or under way
 	lazy   bool      // that look can wait for others
@@ -41,13 +42,12 @@ type watch struct {
 	looked time.Time // when the last look was answered or, before the first, when the watch began
 
 	how     hearing
-	older   bool       // its channel was subscribed to before: a notice may be on its way that a replay has outdated
+	told    int        // a notice may be taken for the truth by so many of the first waiters; see found
 	deaf    bool       // its token has failed it: it is told by notices alone
 	blocked *tokenConn // while it blocks on its token
 
-	over    bool // it has ended: by an outcome, an error, or because nobody waits any more
-	res     Result
-	err     error
+	over    bool  // it has ended: by an outcome, an error, or because nobody waits any more
+	err     error // why, where it was an error
 	trouble error // the last look's error
 }
 
@@ -62,8 +62,14 @@ const (
 
 // waiter is one call of Wait, WaitAll or WaitAny.
 type waiter struct {
-	ready   chan *watch // what has ended; there is room for all
-	watches []*watch    // in the order of the ids
+	ready   chan told // how they ended; there is room for all
+	watches []*watch  // in the order of the ids
+}
+
+// told is what a waiter is told of one job.
+type told struct {
+	res Result
+	err error
 }
 
 const (
@@ -89,13 +95,13 @@ func newWaits(c *Client) *waits {
 
 // join begins to wait for jobs; no id is twice in the list.
 func (w *waits) join(ids []JobID) *waiter {
-	me := &waiter{ready: make(chan *watch, len(ids)), watches: make([]*watch, len(ids))}
+	me := &waiter{ready: make(chan told, len(ids)), watches: make([]*watch, len(ids))}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, id := range ids {
 		if w.closed {
-			me.watches[i] = &watch{id: id, over: true, err: errClosed}
-			me.ready <- me.watches[i]
+			me.watches[i] = &watch{id: id, over: true}
+			me.ready <- told{err: errClosed}
 			continue
 		}
 		v := w.watches[id]
@@ -103,14 +109,17 @@ func (w *waits) join(ids []JobID) *waiter {
 			key, token, channel := w.client.keys.outcome(id)
 			v = &watch{
 				id: id, key: key, token: token, channel: channel,
-				waiters: make(map[*waiter]struct{}, 1), looked: time.Now(),
+				waiters: make(map[*waiter]int, 1), joined: 1, looked: time.Now(),
 			}
 			w.watches[id] = v
 			w.place(v)
-		} else if v.lane != nil {
-			v.lane.look(v) // whoever comes later must not depend on what those before were told
+		} else {
+			v.joined++
+			if v.lane != nil {
+				v.lane.look(v) // whoever comes later must not depend on what those before were told
+			}
 		}
-		v.waiters[me] = struct{}{}
+		v.waiters[me] = v.joined
 		me.watches[i] = v
 	}
 	w.keepHouse()
@@ -134,8 +143,9 @@ func (w *waits) trouble(me *waiter) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, v := range me.watches {
+		_, waits := v.waiters[me]
 		switch {
-		case v.over:
+		case !waits:
 		case v.trouble != nil:
 			return v.trouble
 		case !v.seen:
@@ -147,13 +157,30 @@ func (w *waits) trouble(me *waiter) error {
 
 var errUnanswered = errors.New("smallage: the first look is still under way")
 
-// end stops watching and tells everybody who waits.
+// found tells an outcome to those who waited when it was asked for, the first joined. It may have been cleared since,
+// before others came: for them it is looked for anew.
+func (w *waits) found(v *watch, res Result, joined int) {
+	for me, n := range v.waiters {
+		if n <= joined {
+			delete(v.waiters, me)
+			me.ready <- told{res: res}
+		}
+	}
+	switch {
+	case len(v.waiters) == 0:
+		w.end(v)
+	case v.lane != nil:
+		v.lane.look(v)
+	}
+}
+
+// end stops watching. Whoever still waits is told the watch's error.
 func (w *waits) end(v *watch) {
 	v.over = true
 	delete(w.watches, v.id)
 	w.unhear(v)
 	for me := range v.waiters {
-		me.ready <- v
+		me.ready <- told{err: v.err}
 	}
 	clear(v.waiters)
 }
@@ -176,6 +203,7 @@ func (w *waits) place(v *watch) {
 		w.enter(v, "", w.client.rdb)
 	} else {
 		v.lane = nil
+		v.epoch++ // what looks find that are under way must not tie it to the lane that it leaves
 		w.running.Go(func() { w.placeOnCluster(v) })
 	}
 }
