@@ -231,7 +231,7 @@ func (c *Client) add(ctx context.Context, s *batchSend, job *Job) error {
 func (c *Client) deliver(ctx context.Context, s *batchSend) {
 	for first := 0; first < len(s.out); {
 		last, size := first, 0
-		for last < len(s.out) && size < flushBytes {
+		for last < len(s.out) && last-first < flushCommands && size < flushBytes {
 			size += s.out[last].cmd.size
 			last++
 		}
@@ -249,7 +249,12 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 		return
 	}
 	queue := ""
+	scripted := map[string]bool{} // queues whose master knows the script from then on, so that the order holds in each
 	for i := first; i < last; i++ {
+		if o := &s.out[i]; o.cmd.script && !scripted[o.job.Queue] {
+			scripted[o.job.Queue] = true
+			*o.cmd = o.cmd.whole(ctx)
+		}
 		if s.out[i].job.Queue == queue {
 			continue
 		}
@@ -266,7 +271,7 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 		cmds = append(cmds, s.out[i].cmd)
 	}
 	sendAll(ctx, c.rdb, cmds)
-	var unknown []redis.Cmder // scripts that the server did not know: nothing ran, so sending them whole is their first run
+	var unknown []redis.Cmder // scripts that the server forgot meanwhile: nothing ran, so sending them whole is their first run
 	for i := first; i < last; i++ {
 		if o := &s.out[i]; o.cmd.unknownScript() {
 			*o.cmd = o.cmd.whole(ctx)

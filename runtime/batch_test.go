@@ -344,3 +344,30 @@ func TestACallerThatWaitsForItsTurnLeavesWithItsContextAndSendsNothing(t *testin
 	require.NoError(t, err)
 	require.Len(t, b.stored("echo"), before+1, "what was withdrawn was not sent later")
 }
+
+func TestABatchKeepsItsOrderOnAServerThatForgotTheScript(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Start(t).Client()
+	client, err := smallage.NewClient(rdb, smallage.ClientConfig{})
+	require.NoError(t, err)
+	for round := range 2 {
+		require.NoError(t, rdb.FlushAll(t.Context()).Err())
+		require.NoError(t, rdb.ScriptFlush(t.Context()).Err())
+		var batch smallage.Batch
+		var sent, stored []string
+		for i := range 6 + 600*round { // of one flush, and of two
+			job := smallage.Job{Task: "t", Queue: "q", Args: []byte(`{}`)}
+			if i%2 == 0 {
+				job.ExpiresIn = time.Hour // takes a script
+			}
+			id, err := batch.Enqueue(t.Context(), job)
+			require.NoError(t, err)
+			sent = append(sent, id.String())
+		}
+		require.NoError(t, client.EnqueueBatch(t.Context(), &batch))
+		for _, entry := range rdb.XRange(t.Context(), "smallage:{q:q}:stream", "-", "+").Val() {
+			stored = append(stored, entry.Values["id"].(string))
+		}
+		require.Equal(t, sent, stored)
+	}
+}
