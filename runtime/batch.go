@@ -172,7 +172,6 @@ type batchSend struct {
 	jobs []*batchJob
 	errs []error    // of each job
 	out  []outgoing // what the client's middleware let through
-	at   []int      // the job of each out
 	room *commandRoom
 	now  int // the job that passes the middleware
 }
@@ -181,6 +180,7 @@ type batchSend struct {
 type outgoing struct {
 	job *Job
 	cmd *onceCmd
+	at  int // among the chunk's jobs
 }
 
 type batchKey struct{}
@@ -188,18 +188,15 @@ type batchKey struct{}
 // gather takes jobs through the client's middleware, whose innermost part is collect.
 func (c *Client) gather(ctx context.Context, jobs []*batchJob) *batchSend {
 	n := len(jobs)
-	s := &batchSend{jobs: jobs, errs: make([]error, n), out: make([]outgoing, 0, n), at: make([]int, 0, n), room: newCommandRoom(n)}
-	if len(c.cfg.Middleware) == 0 {
-		for i, job := range jobs {
-			s.now = i
-			s.errs[i] = c.add(ctx, s, &job.Job)
-		}
-		return s
-	}
+	s := &batchSend{jobs: jobs, errs: make([]error, n), out: make([]outgoing, 0, n), room: newCommandRoom(n)}
 	inner := context.WithValue(ctx, batchKey{}, s)
-	for i := range jobs {
+	for i, job := range jobs {
 		s.now = i
-		_, s.errs[i] = c.collector.Enqueue(inner, jobs[i].Job)
+		if len(c.cfg.Middleware) == 0 { // spares a copy of each job
+			s.errs[i] = c.add(ctx, s, &job.Job)
+		} else {
+			_, s.errs[i] = c.collector.Enqueue(inner, job.Job)
+		}
 	}
 	return s
 }
@@ -223,7 +220,7 @@ func (c *Client) add(ctx context.Context, s *batchSend, job *Job) error {
 	if err != nil {
 		return err
 	}
-	s.out, s.at = append(s.out, outgoing{job, cmd}), append(s.at, s.now)
+	s.out = append(s.out, outgoing{job, cmd, s.now})
 	return nil
 }
 
@@ -241,7 +238,7 @@ func (c *Client) deliver(ctx context.Context, s *batchSend) {
 }
 
 func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last int) {
-	fail := func(i int, err error) { s.errs[s.at[i]] = err }
+	fail := func(i int, err error) { s.errs[s.out[i].at] = err }
 	if err := ctx.Err(); err != nil {
 		for i := first; i < last; i++ {
 			fail(i, fmt.Errorf("smallage: enqueue %s: %w", s.out[i].job.Task, err))
@@ -251,14 +248,15 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 	queue := ""
 	scripted := map[string]bool{} // queues whose master knows the script from then on, so that the order holds in each
 	for i := first; i < last; i++ {
-		if o := &s.out[i]; o.cmd.script && !scripted[o.job.Queue] {
+		o := &s.out[i]
+		if o.cmd.script && !scripted[o.job.Queue] {
 			scripted[o.job.Queue] = true
 			*o.cmd = o.cmd.whole(ctx)
 		}
-		if s.out[i].job.Queue == queue {
+		if o.job.Queue == queue {
 			continue
 		}
-		queue = s.out[i].job.Queue
+		queue = o.job.Queue
 		if err := c.register(ctx, queue); err != nil {
 			for ; first < last; first++ {
 				fail(first, enqueueError(s.out[first].job, err, false))

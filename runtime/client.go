@@ -2,7 +2,6 @@ package smallage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -138,10 +137,13 @@ func (c *Client) sendChecked(ctx context.Context, job Job, encoded bool) (JobID,
 // prepare checks a job, gives it an id and makes its command. brought says that the caller chose the job's id, so that
 // enqueuing it is idempotent; encoded, that the arguments are known to be JSON.
 func (c *Client) prepare(ctx context.Context, job *Job, room *commandRoom, brought, encoded bool) (*onceCmd, error) {
-	if !encoded && !json.Valid(job.Args) {
-		return nil, job.badArgs()
+	var err error
+	if encoded { // called by name: through a variable each job would move to the heap
+		err = job.checkEncoded()
+	} else {
+		err = job.check()
 	}
-	if err := job.checkEncoded(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if len(job.Args) > c.cfg.MaxArgsBytes {
@@ -151,11 +153,9 @@ func (c *Client) prepare(ctx context.Context, job *Job, room *commandRoom, broug
 		return nil, fmt.Errorf("smallage: enqueue %s: %w", job.Task, err)
 	}
 	if job.ID.IsZero() {
-		id, err := NewJobID()
-		if err != nil {
+		if job.ID, err = NewJobID(); err != nil {
 			return nil, err
 		}
-		job.ID = id
 	}
 	return c.command(ctx, job, room, brought)
 }

@@ -55,8 +55,7 @@ func (s *subscription) join(v *watch) {
 	switch {
 	case confirmed:
 		s.notices.lane.look(v)
-	case known:
-	default:
+	case !known:
 		if s.leaving[v.channel] == 0 {
 			v.told = v.joined
 		}
