@@ -22,7 +22,8 @@ const (
 	plainBool
 	plainInt
 	plainUint
-	plainText // a quoted text for UnmarshalText
+	plainText // a quoted text for UnmarshalText, or of MarshalText
+	plainUUID // when writing
 )
 
 var (
@@ -40,6 +41,13 @@ func plainKindOf(t reflect.Type) plainKind {
 			return plainOther // may be nil
 		}
 		return plainText
+	default:
+		return basicKindOf(kind)
+	}
+}
+
+func basicKindOf(kind reflect.Kind) plainKind {
+	switch {
 	case kind == reflect.String:
 		return plainString
 	case kind == reflect.Bool:
