@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -158,14 +159,14 @@ func (q *idealQueue) ask(ctx context.Context, id uuid.UUID) error {
 
 func (q *idealQueue) park(context.Context, uuid.UUID) error { return errUnsupported }
 
-// wholeQueue adds by a bare XADD the very entry that Smallage writes, with its fields at hand: what is left of the
+// wholeQueue adds by a bare XADD the very entry that Smallage writes, with its text at hand: what is left of the
 // difference is what Smallage does with a job before it is sent.
 type wholeQueue struct{ idealQueue }
 
 func wholeEntry(id uuid.UUID, now time.Time) []any {
 	return []any{
-		"XADD", idealStream, "*", "v", "1", "id", id.String(), "task", "bench.Noop", "args", `{"docID":"` + id.String() + `"}`,
-		"enqueued_at", now.UnixMilli(), "attempt", "1",
+		"XADD", idealStream, "*", "job",
+		"1 " + id.String() + " " + strconv.FormatInt(now.UnixMilli(), 10) + ` bench.Noop {"docID":"` + id.String() + `"}`,
 	}
 }
 

@@ -251,7 +251,7 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 		o := &s.out[i]
 		if o.cmd.script && !scripted[o.job.Queue] {
 			scripted[o.job.Queue] = true
-			*o.cmd = o.cmd.whole(ctx)
+			o.cmd.setWhole(ctx)
 		}
 		if o.job.Queue == queue {
 			continue
@@ -272,7 +272,7 @@ func (c *Client) deliverAtOnce(ctx context.Context, s *batchSend, first, last in
 	var unknown []redis.Cmder // scripts that the server forgot meanwhile: nothing ran, so sending them whole is their first run
 	for i := first; i < last; i++ {
 		if o := &s.out[i]; o.cmd.unknownScript() {
-			*o.cmd = o.cmd.whole(ctx)
+			o.cmd.setWhole(ctx)
 			unknown = append(unknown, o.cmd)
 		}
 	}

@@ -48,7 +48,7 @@ func TestABatchIsInItsQueueInOrderWithTheIDsThatWereReturned(t *testing.T) {
 		require.NoError(t, err)
 		var got []string
 		for _, e := range entries {
-			got = append(got, e.Values["id"].(string))
+			got = append(got, idOf(e))
 		}
 		require.Equal(t, want, got)
 		queues, err := b.rdb.SMembers(ctx, b.ns+":{queues}").Result()
@@ -366,7 +366,7 @@ func TestABatchKeepsItsOrderOnAServerThatForgotTheScript(t *testing.T) {
 		}
 		require.NoError(t, client.EnqueueBatch(t.Context(), &batch))
 		for _, entry := range rdb.XRange(t.Context(), "smallage:{q:q}:stream", "-", "+").Val() {
-			stored = append(stored, entry.Values["id"].(string))
+			stored = append(stored, idOf(entry))
 		}
 		require.Equal(t, sent, stored)
 	}

@@ -125,7 +125,7 @@ func (c *Client) sendChecked(ctx context.Context, job Job, encoded bool) (JobID,
 	lane := c.lanes.of(job.Queue)
 	sent, err := lane.send(ctx, cmd)
 	if sent && err != nil && cmd.script && redis.HasErrorPrefix(err, "NOSCRIPT") { // nothing ran, so sending it whole is its first run
-		*cmd = cmd.whole(ctx)
+		cmd.setWhole(ctx)
 		sent, err = lane.send(ctx, cmd)
 	}
 	if !sent {

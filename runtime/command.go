@@ -17,7 +17,6 @@ func (c *Client) command(ctx context.Context, job *Job, room *commandRoom, broug
 	if !job.At.IsZero() {
 		at = max(job.At.UnixMilli(), 1)
 	}
-	id := job.ID.String()
 	script := brought || delay > 0 || at > 0 || job.ExpiresIn > 0
 	size := plainCommandArgs
 	if job.Dedup != "" || job.ResultTTL > 0 || len(job.Headers) > 0 {
@@ -28,6 +27,7 @@ func (c *Client) command(ctx context.Context, job *Job, room *commandRoom, broug
 	}
 	args := room.arguments(size)
 	if script {
+		id := job.ID.String()
 		window, marker := int64(0), k.stream
 		if brought {
 			window, marker = c.cfg.IDWindow.Milliseconds(), k.id+id
@@ -37,26 +37,25 @@ func (c *Client) command(ctx context.Context, job *Job, room *commandRoom, broug
 	} else {
 		args = append(args, "XADD", k.streamArg, "*")
 	}
-	args, err := appendFields(args, job, id, room.task(job.Task), room.enqueuedAt())
+	cmd := room.command()
+	cmd.text = jobText{job, room.enqueuedAt()}
+	args, err := appendFields(args, job, &cmd.text)
 	if err != nil {
 		return nil, err
 	}
-	cmd := room.command()
-	*cmd = sendOnce(ctx, args, script)
+	cmd.set(ctx, args, script)
 	cmd.size = len(job.Args) + len(job.Dedup) + 200*(1+len(job.Headers))
 	return cmd, nil
 }
 
 // plainCommandArgs is how many arguments the XADD of a job without options has.
-const plainCommandArgs = 15
+const plainCommandArgs = 5
 
 // commandRoom is memory for the commands of some jobs, and what they share. The zero value serves for one.
 type commandRoom struct {
-	args     []any
-	cmds     []onceCmd
-	now      any // enqueued_at
-	lastTask string
-	taskArg  any // lastTask
+	args []any
+	cmds []onceCmd
+	now  int64 // enqueued_at, ms
 }
 
 // newCommandRoom has room for n plain commands.
@@ -83,16 +82,8 @@ func (r *commandRoom) command() *onceCmd {
 	return &r.cmds[n]
 }
 
-// task is the name of a job's task as an argument; those of neighbours are mostly the same.
-func (r *commandRoom) task(name string) any {
-	if r.taskArg == nil || r.lastTask != name {
-		r.lastTask, r.taskArg = name, name
-	}
-	return r.taskArg
-}
-
-func (r *commandRoom) enqueuedAt() any {
-	if r.now == nil {
+func (r *commandRoom) enqueuedAt() int64 {
+	if r.now == 0 {
 		r.now = time.Now().UnixMilli()
 	}
 	return r.now
@@ -101,6 +92,7 @@ func (r *commandRoom) enqueuedAt() any {
 // onceCmd is a command that go-redis must not send again by itself: its first sending may have worked.
 type onceCmd struct {
 	*redis.StringCmd
+	text   jobText // which the arguments point to
 	script bool
 	size   int // in bytes, roughly
 }
@@ -121,17 +113,14 @@ func (c *onceCmd) unknownScript() bool {
 	return c.script && c.Val() == "" && redis.HasErrorPrefix(c.Err(), "NOSCRIPT")
 }
 
-// whole is the same command with the script's text, for a server that does not know it.
-func (c *onceCmd) whole(ctx context.Context) onceCmd {
-	again := sendOnce(ctx, append([]any{"EVAL", enqueueScript.source}, c.Args()[2:]...), true)
-	again.size = c.size
-	return again
+// setWhole makes it the same command with the script's text, for a server that does not know it.
+func (c *onceCmd) setWhole(ctx context.Context) {
+	c.set(ctx, append([]any{"EVAL", enqueueScript.source}, c.Args()[2:]...), true)
 }
 
-func sendOnce(ctx context.Context, args []any, script bool) onceCmd {
-	cmd := redis.NewStringCmd(ctx, args...)
+func (c *onceCmd) set(ctx context.Context, args []any, script bool) {
+	c.StringCmd, c.script = redis.NewStringCmd(ctx, args...), script
 	if script {
-		cmd.SetFirstKeyPos(3)
+		c.SetFirstKeyPos(3)
 	}
-	return onceCmd{StringCmd: cmd, script: script}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,11 @@ func (b *bench) throughProxy() (*smallage.Client, *redistest.Proxy) {
 	return client, proxy
 }
 
+// idOf is the id of the job in a stream entry.
+func idOf(e redis.XMessage) string {
+	return strings.Split(e.Values["job"].(string), " ")[1]
+}
+
 // stored counts the entries of each job, in the stream and in the delayed set.
 func (b *bench) stored(queue string) map[string]int {
 	b.t.Helper()
@@ -35,8 +41,8 @@ func (b *bench) stored(queue string) map[string]int {
 	entries, err := b.rdb.XRange(ctx, b.key(queue, "stream"), "-", "+").Result()
 	require.NoError(b.t, err)
 	for _, e := range entries {
-		if id, ok := e.Values["id"].(string); ok {
-			count[id]++
+		if _, job := e.Values["job"]; job {
+			count[idOf(e)]++
 		}
 	}
 	delayed, err := b.rdb.ZRange(ctx, b.key(queue, "delayed"), 0, -1).Result()

@@ -203,7 +203,7 @@ func TestMalformedEntriesAreDeadWithTheirBytesAndNeighboursRun(t *testing.T) {
 	id, err := smallage.NewJobID()
 	require.NoError(t, err)
 	good := func(args string) map[string]any {
-		return map[string]any{"v": "1", "id": id.String(), "task": "test.Echo", "args": args, "attempt": "1"}
+		return map[string]any{"job": "1 " + id.String() + " 7 test.Echo " + args}
 	}
 	for name, values := range map[string]map[string]any{
 		"bad JSON":      good(`{"text":`),
@@ -216,6 +216,8 @@ func TestMalformedEntriesAreDeadWithTheirBytesAndNeighboursRun(t *testing.T) {
 		"no task":       {"v": "1", "id": id.String(), "args": `{}`},
 		"no version":    {"id": id.String(), "task": "test.Echo", "args": `{"text":"x"}`},
 		"nothing":       {"hello": "world"},
+		"cut off":       {"job": "1 " + id.String()},
+		"empty":         {"job": ""},
 		"bad number":    {"v": "1", "id": id.String(), "task": "test.Echo", "args": `{"text":"x"}`, "attempt": "many"},
 	} {
 		require.NoError(t, b.rdb.XAdd(ctx, &redis.XAddArgs{Stream: b.key("echo", "stream"), Values: values}).Err(), name)
@@ -225,7 +227,7 @@ func TestMalformedEntriesAreDeadWithTheirBytesAndNeighboursRun(t *testing.T) {
 	value, err := echo.Wait(ctx, b.client, id2, 10*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, "neighbour", string(value))
-	b.awaitDead("echo", 11)
+	b.awaitDead("echo", 13)
 	raw, missing := 0, 0
 	for job, err := range b.client.Dead().All(ctx, smallage.DeadFilter{Queue: "echo"}) {
 		require.NoError(t, err)

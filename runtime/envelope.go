@@ -1,24 +1,29 @@
 package smallage
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // envelopeVersion is the newest form of a stream entry that this runtime writes and understands.
 const envelopeVersion = 1
 
-// The fields of a stream entry. Unknown fields are carried along by the scripts that move jobs.
+// The fields of a stream entry. What every job has is one field, in this order with a space between: v, id, enqueued_at,
+// task, args. A field costs Redis as much as all the bytes of a small job. Each may also be a field of its own. Unknown
+// fields are carried along by the scripts that move jobs.
 const (
+	fieldJob          = "job"
 	fieldVersion      = "v"
 	fieldID           = "id"
+	fieldEnqueuedAt   = "enqueued_at" // ms, the client's clock: shown, never compared
 	fieldTask         = "task"
 	fieldArgs         = "args"
-	fieldEnqueuedAt   = "enqueued_at" // ms, the client's clock: shown, never compared
-	fieldAttempt      = "attempt"     // of the run to come, from 1
+	fieldAttempt      = "attempt" // of the run to come, from 1; a fresh job has none
 	fieldDedup        = "dedup"
 	fieldResultTTL    = "result_ttl_ms"
 	fieldExpiresAt    = "expires_at" // ms, Redis's clock
@@ -46,16 +51,62 @@ type envelope struct {
 	history    string
 }
 
-// appendFields lists the fields of a fresh job in the order of every entry, which lets Redis store their names once. What
-// many jobs share, the task and the time, comes as the arguments that they are.
-func appendFields(fields []any, job *Job, id string, task, enqueuedAt any) ([]any, error) {
-	fields = append(fields,
-		fieldVersion, "1",
-		fieldID, id,
-		fieldTask, task,
-		fieldArgs, []byte(job.Args),
-		fieldEnqueuedAt, enqueuedAt,
-		fieldAttempt, "1")
+// jobText is the field job of a fresh job. It is written when the command is: of a batch, Redis works on the first jobs
+// meanwhile.
+type jobText struct {
+	job        *Job
+	enqueuedAt int64 // ms
+}
+
+// MarshalBinary is called by go-redis.
+func (t *jobText) MarshalBinary() ([]byte, error) {
+	task := t.task()
+	text := make([]byte, 0, len("1 00000000-0000-0000-0000-000000000000 1700000000000  ")+len(task)+len(t.job.Args))
+	text = strconv.AppendInt(text, envelopeVersion, 10)
+	text = append(text, ' ')
+	text = appendUUID(text, &t.job.ID.id)
+	text = append(text, ' ')
+	text = strconv.AppendInt(text, t.enqueuedAt, 10)
+	text = append(text, ' ')
+	text = append(text, task...)
+	text = append(text, ' ')
+	return append(text, t.job.Args...), nil
+}
+
+// String is for those who log commands.
+func (t *jobText) String() string {
+	text, _ := t.MarshalBinary()
+	return string(text)
+}
+
+// task is empty where its name has a space: such a task is a field of its own.
+func (t *jobText) task() string {
+	if strings.IndexByte(t.job.Task, ' ') >= 0 {
+		return ""
+	}
+	return t.job.Task
+}
+
+// jobParts are the parts of a field job, as far as there are so many.
+func jobParts(text []byte) (parts [5][]byte, n int) {
+	for n < len(parts)-1 {
+		space := bytes.IndexByte(text, ' ')
+		if space < 0 {
+			break
+		}
+		parts[n], text = text[:space], text[space+1:]
+		n++
+	}
+	parts[n] = text
+	return parts, n + 1
+}
+
+// appendFields lists the fields of a fresh job.
+func appendFields(fields []any, job *Job, text *jobText) ([]any, error) {
+	fields = append(fields, fieldJob, text)
+	if text.task() != job.Task {
+		fields = append(fields, fieldTask, job.Task)
+	}
 	if job.Dedup != "" {
 		fields = append(fields, fieldDedup, job.Dedup)
 	}
@@ -82,20 +133,36 @@ func (e *envelope) decode(fields [][]byte, known map[string]*Entry) error {
 	if len(fields) > 2*maxFields {
 		problems.add("%d fields, at most %d", len(fields)/2, maxFields)
 	}
+	version := func(value []byte) {
+		versioned = len(value) > 0
+		e.version = int(problems.number(fieldVersion, value, 1))
+	}
+	task := func(value []byte) {
+		if task, ok := known[string(value)]; ok && task.name == string(value) {
+			e.task = task.name
+		} else {
+			e.task = string(value)
+		}
+	}
 	for i := 0; i+1 < len(fields); i += 2 {
 		value := fields[i+1]
 		switch string(fields[i]) {
+		case fieldJob:
+			parts, n := jobParts(value)
+			if n < len(parts) {
+				problems.add("field job has %d of 5 parts: version, id, time, task, arguments", n)
+			}
+			version(parts[0])
+			id = parts[1]
+			e.enqueuedAt = problems.number(fieldEnqueuedAt, parts[2], 0)
+			task(parts[3])
+			e.args = parts[4]
 		case fieldVersion:
-			versioned = len(value) > 0
-			e.version = int(problems.number(fieldVersion, value, 1))
+			version(value)
 		case fieldID:
 			id = value
 		case fieldTask:
-			if task, ok := known[string(value)]; ok && task.name == string(value) {
-				e.task = task.name
-			} else {
-				e.task = string(value)
-			}
+			task(value)
 		case fieldArgs:
 			e.args = value
 		case fieldEnqueuedAt:

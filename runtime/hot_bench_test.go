@@ -34,7 +34,8 @@ func benchReply(tb testing.TB, n int) []byte {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		fields, err := appendFields(nil, &Job{Task: benchTask.Name, Args: args}, id.String(), benchTask.Name, time.Now().UnixMilli())
+		job := &Job{ID: id, Task: benchTask.Name, Args: args}
+		fields, err := appendFields(nil, job, &jobText{job, time.Now().UnixMilli()})
 		if err != nil {
 			tb.Fatal(err)
 		}

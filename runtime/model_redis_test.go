@@ -15,7 +15,7 @@ var dumpScript = redis.NewScript(`
 local entries, pending, owners = {}, {}, {}
 for _, e in ipairs(redis.call('XRANGE', KEYS[1], '-', '+')) do
   local id = 'wake'
-  for i = 1, #e[2], 2 do if e[2][i] == 'id' then id = e[2][i + 1] end end
+  for i = 1, #e[2], 2 do if e[2][i] == 'job' then id = string.match(e[2][i + 1], '^1 ([^ ]*)') end end
   entries[#entries + 1] = e[1] .. ' ' .. id
 end
 local rows = redis.pcall('XPENDING', KEYS[1], 'workers', '-', '+', 1000)
@@ -27,7 +27,7 @@ table.sort(delayed)
 local dead = {}
 for _, death in ipairs(redis.call('HKEYS', KEYS[5])) do
   local packed = redis.call('HGET', KEYS[5], death)
-  dead[#dead + 1] = death .. ' ' .. string.match(packed, '2:id36:(' .. string.rep('.', 36) .. ')')
+  dead[#dead + 1] = death .. ' ' .. string.match(packed, '3:job%d+:1 (' .. string.rep('.', 36) .. ')')
 end
 table.sort(dead)
 local verdicts = redis.call('HKEYS', KEYS[6])

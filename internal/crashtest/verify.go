@@ -279,7 +279,7 @@ func readDead(rdb *redis.Client, ns string, f *Findings) (map[string]string, err
 		if err != nil {
 			return nil, fmt.Errorf("dead job %s: %w", death, err)
 		}
-		id := fields["id"]
+		id := jobID(fields["job"])
 		if _, twice := dead[id]; twice {
 			f.problem("job %s is dead twice", id)
 		}
@@ -289,6 +289,13 @@ func readDead(rdb *redis.Client, ns string, f *Findings) (map[string]string, err
 		dead[id] = fields["dead_reason"]
 	}
 	return dead, nil
+}
+
+// jobID is the second part of an entry's field job.
+func jobID(text string) string {
+	_, rest, _ := strings.Cut(text, " ")
+	id, _, _ := strings.Cut(rest, " ")
+	return id
 }
 
 // unpack reads a job at rest: its fields and values in turn, each as <bytes>:<text>.

@@ -110,10 +110,15 @@ func (w *Witness) look(prefix string, which func(job string, held run) (run, boo
 				return err
 			}
 			for _, e := range entries {
-				job, _ := e.Values["id"].(string)
+				text, _ := e.Values["job"].(string)
+				job := jobID(text) // an entry that wakes workers has none
 				key, _ := e.Values["dedup"].(string)
-				text, _ := e.Values["attempt"].(string)
-				attempt, _ := strconv.Atoi(text) // an entry that wakes workers has none
+				attempt := 1
+				if text, retried := e.Values["attempt"].(string); retried {
+					if attempt, err = strconv.Atoi(text); err != nil {
+						return fmt.Errorf("attempt of entry %s: %w", e.ID, err)
+					}
+				}
 				excused, ok := which(job, run{attempt: attempt, delivery: int(p.RetryCount)})
 				if !ok {
 					continue

@@ -17,7 +17,7 @@ func TestAProcessThatIsFrozenIsExcusedOnceForEachRun(t *testing.T) {
 	rdb := redistest.Shared(t).Client()
 	stream := ns + ":{q:" + crashtest.Queue + "}:stream"
 	require.NoError(t, rdb.XGroupCreateMkStream(ctx, stream, "workers", "0").Err())
-	entry, err := rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []string{"id", "job", "attempt", "1"}}).Result()
+	entry, err := rdb.XAdd(ctx, &redis.XAddArgs{Stream: stream, Values: []string{"job", "1 job 0 test.Task {}"}}).Result()
 	require.NoError(t, err)
 	require.NoError(t, rdb.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "workers", Consumer: "p71-a", Streams: []string{stream, ">"}}).Err())
 	w := crashtest.NewWitness(rdb, ns, t.TempDir())

@@ -4,7 +4,7 @@ local function remove_dead(dead, jobs, ids, death)
   redis.call('ZREM', dead, death)
   redis.call('HDEL', jobs, death)
   if packed then
-    local id = field(unpack_job(packed), 'id')
+    local id = job_id(unpack_job(packed))
     if id and redis.call('HGET', ids, id) == death then redis.call('HDEL', ids, id) end
   end
   return packed

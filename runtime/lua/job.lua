@@ -44,3 +44,8 @@ local function field(fields, name)
     if fields[i] == name then return fields[i + 1] end
   end
 end
+
+-- The id of a job: the second part of its field job, where it has no field of its own.
+local function job_id(fields)
+  return field(fields, 'id') or string.match(field(fields, 'job') or '', '^[^ ]* ([^ ]*)')
+end

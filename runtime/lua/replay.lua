@@ -7,9 +7,9 @@ if not packed then return 0 end
 local fields = unpack_job(packed)
 if #fields > 4000 then return redis.error_reply('SMALLAGE a dead job of ' .. #fields / 2 .. ' fields cannot be replayed') end
 for i = 2, #ARGV do drop_field(fields, ARGV[i]) end
-set_field(fields, 'attempt', '1')
+drop_field(fields, 'attempt')
 remove_dead(KEYS[2], KEYS[3], KEYS[4], ARGV[1])
-local id = field(fields, 'id')
+local id = job_id(fields)
 if id then redis.call('ZREM', KEYS[5], id) end
 redis.call('XADD', KEYS[1], '*', unpack(fields))
 return 1
