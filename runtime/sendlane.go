@@ -11,7 +11,8 @@ import (
 // sendLane sends the enqueue commands of concurrent callers together. None waits for others to come: a caller that finds
 // the lane free sends its command at once, and those that find it busy go together as soon as it is free again.
 type sendLane struct {
-	rdb redis.UniversalClient
+	rdb  redis.UniversalClient
+	kept keptConn
 
 	mu      sync.Mutex
 	waiting []*passage
@@ -42,8 +43,7 @@ func (l *sendLane) send(ctx context.Context, cmd *onceCmd) (sent bool, err error
 	if l.busy < sendingsAtOnce && len(l.waiting) == 0 {
 		l.busy++
 		l.mu.Unlock()
-		defer l.leave() // also where a hook of the application panics
-		return true, l.rdb.Process(ctx, cmd)
+		return true, l.sendAlone(ctx, cmd)
 	}
 	p := passages.Get().(*passage)
 	p.cmd = cmd
@@ -64,6 +64,20 @@ func (l *sendLane) send(ctx context.Context, cmd *onceCmd) (sent bool, err error
 	p.cmd = nil
 	passages.Put(p)
 	return true, cmd.outcome()
+}
+
+// sendAlone carries out one command by itself.
+func (l *sendLane) sendAlone(ctx context.Context, cmd *onceCmd) (err error) {
+	defer l.leave() // also where a hook of the application panics
+	conn := l.kept.borrow()
+	if conn == nil {
+		return l.rdb.Process(ctx, cmd)
+	}
+	good := false
+	defer func() { l.kept.giveBack(good) }()
+	err = conn.Process(ctx, cmd)
+	good = err == nil
+	return err
 }
 
 // withdraw takes a command back that no flush has taken yet.
@@ -140,7 +154,7 @@ type sendLanes struct {
 func newSendLanes(rdb redis.UniversalClient) *sendLanes {
 	l := &sendLanes{rdb: rdb}
 	if _, ok := rdb.(*redis.Client); ok {
-		l.single = &sendLane{rdb: rdb}
+		l.single = &sendLane{rdb: rdb, kept: newKeptConn(rdb)}
 	}
 	return l
 }
