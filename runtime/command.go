@@ -91,7 +91,7 @@ func (r *commandRoom) enqueuedAt() int64 {
 
 // onceCmd is a command that go-redis must not send again by itself: its first sending may have worked.
 type onceCmd struct {
-	*redis.StringCmd
+	redis.StringCmd
 	text   jobText // which the arguments point to
 	script bool
 	size   int // in bytes, roughly
@@ -119,7 +119,7 @@ func (c *onceCmd) setWhole(ctx context.Context) {
 }
 
 func (c *onceCmd) set(ctx context.Context, args []any, script bool) {
-	c.StringCmd, c.script = redis.NewStringCmd(ctx, args...), script
+	c.StringCmd, c.script = *redis.NewStringCmd(ctx, args...), script
 	if script {
 		c.SetFirstKeyPos(3)
 	}

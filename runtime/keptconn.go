@@ -23,21 +23,21 @@ type keptConn struct {
 const (
 	keepWithin = time.Millisecond      // a connection that was good so lately needs no look
 	keepFor    = 20 * time.Millisecond // what waits for it to be released waits no longer: new credentials, another master
-	keepOutOf  = 10                    // of a smaller pool one connection is too much
+	holdOutOf  = 10
 )
 
-// newKeptConn keeps none for a cluster, whose jobs go to many servers, and none where the pool is small or its
-// connections stand for what the client has cached.
-func newKeptConn(rdb redis.UniversalClient) keptConn {
+// mayHold returns the client if one of its connections may be held, else nil: a cluster has many servers, in a small pool
+// one connection is too much, and with client-side caching connections stand for what is cached.
+func mayHold(rdb redis.UniversalClient) *redis.Client {
 	single, ok := rdb.(*redis.Client)
 	if !ok {
-		return keptConn{}
+		return nil
 	}
 	o := single.Options()
-	if o.PoolSize < keepOutOf || o.MaxActiveConns > 0 && o.MaxActiveConns < keepOutOf || o.ClientSideCache != nil || o.ClientSideCacheConfig != nil {
-		return keptConn{}
+	if o.PoolSize < holdOutOf || o.MaxActiveConns > 0 && o.MaxActiveConns < holdOutOf || o.ClientSideCache != nil || o.ClientSideCacheConfig != nil {
+		return nil
 	}
-	return keptConn{rdb: single}
+	return single
 }
 
 // borrow returns the connection, which giveBack must get, or nil where the job is to go through the pool.

@@ -136,12 +136,21 @@ func (l *sendLane) flush(batch []*passage) {
 	}
 }
 
-// sendAll sends commands in one flush; each holds its own reply or error.
+// sendAll sends commands in one flush; each holds its own reply or error. Many go over a connection for single commands,
+// if one may be held: with a buffer that is smaller than that of connections for flushes, the server works on the first
+// while the last are written.
 func sendAll(ctx context.Context, rdb redis.UniversalClient, cmds []redis.Cmder) {
 	pipe := rdb.Pipeline()
+	if single := mayHold(rdb); single != nil && len(cmds) >= manyCommands {
+		conn := single.Conn()
+		defer func() { _ = conn.Close() }() // the pool closes it where it is not good
+		pipe = conn.Pipeline()
+	}
 	_ = pipe.BatchProcess(ctx, cmds...) // only queued
 	_, _ = pipe.Exec(ctx)
 }
+
+const manyCommands = 200
 
 // sendLanes has one lane for a single server. Elsewhere each queue has its own, so that a flush goes to one server and one
 // that is down holds up only its own queues.
@@ -154,7 +163,7 @@ type sendLanes struct {
 func newSendLanes(rdb redis.UniversalClient) *sendLanes {
 	l := &sendLanes{rdb: rdb}
 	if _, ok := rdb.(*redis.Client); ok {
-		l.single = &sendLane{rdb: rdb, kept: newKeptConn(rdb)}
+		l.single = &sendLane{rdb: rdb, kept: keptConn{rdb: mayHold(rdb)}}
 	}
 	return l
 }
