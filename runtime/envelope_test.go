@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -82,6 +83,16 @@ func TestAJobWithoutAllItsPartsIsMalformedAndShowsWhatItHas(t *testing.T) {
 	require.NoError(t, e.decode(texts("job", "2 "+id.String()+" and what else a newer version has"), nil), "is for a newer worker")
 	require.Equal(t, id, e.id)
 	require.Equal(t, 2, e.version)
+}
+
+func TestWhoeverTracesCommandsSeesTheJob(t *testing.T) {
+	t.Parallel()
+	id, err := NewJobID()
+	require.NoError(t, err)
+	job := &Job{ID: id, Task: "test.Echo", Args: json.RawMessage(`{"text":"x"}`)}
+	fields, err := appendFields([]any{"XADD", "s", "*"}, job, &jobText{job, 7})
+	require.NoError(t, err)
+	require.Contains(t, redis.NewStringCmd(t.Context(), fields...).String(), "job 1 "+id.String()+` 7 test.Echo {"text":"x"}`)
 }
 
 func texts(all ...string) [][]byte {
