@@ -155,7 +155,9 @@ func (e *envelope) decode(fields [][]byte, known map[string]*Entry) error {
 			version(parts[0])
 			id = parts[1]
 			e.enqueuedAt = problems.number(fieldEnqueuedAt, parts[2], 0)
-			task(parts[3])
+			if len(parts[3]) > 0 { // else it is a field of its own
+				task(parts[3])
+			}
 			e.args = parts[4]
 		case fieldVersion:
 			version(value)

@@ -60,6 +60,9 @@ func TestAnEntryWithAFieldForEachPartIsTheSameJob(t *testing.T) {
 	require.NoError(t, one.decode(texts("job", "1 "+id.String()+" 7 test.Echo {}"), nil))
 	require.NoError(t, each.decode(texts("v", "1", "id", id.String(), "task", "test.Echo", "args", "{}", "enqueued_at", "7", "attempt", "1"), nil))
 	require.Equal(t, one, each)
+	var apart envelope
+	require.NoError(t, apart.decode(texts("task", "test.Echo", "job", "1 "+id.String()+" 7  {}"), nil))
+	require.Equal(t, one, apart, "the task is a field of its own, wherever it stands")
 }
 
 func TestAJobWithoutAllItsPartsIsMalformedAndShowsWhatItHas(t *testing.T) {
