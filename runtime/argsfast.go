@@ -68,7 +68,7 @@ func plainPrefix(field reflect.StructField) string {
 		return ""
 	}
 	for i := range len(name) {
-		if !plainByte(name[i]) {
+		if c := name[i]; !plainByte(c) || c == '\'' || c == '`' || c == 0x7f { // encoding/json takes no such name
 			return ""
 		}
 	}

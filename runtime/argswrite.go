@@ -12,8 +12,8 @@ import (
 )
 
 // Arguments that are all texts, whole numbers and truth values are written here, one after another, in the plain form
-// that decodePlain reads. All others are left to encoding/json, and so is whatever needs escapes or cannot be written. It
-// differs from encoding/json in nothing but its speed.
+// that decodePlain reads. All others are left to encoding/json, and so are a text that needs escapes and the words for what
+// cannot be written. It differs from encoding/json in nothing but its speed.
 
 // argsWriter writes the arguments of one type. The nil writer leaves all to encoding/json.
 type argsWriter struct {
@@ -95,17 +95,13 @@ func (w *argsWriter) write(args reflect.Value) []byte {
 			out = appendUUID(out, field.Addr().Interface().(*uuid.UUID))
 			out = append(out, '"')
 		case plainString:
-			text := field.String()
-			if !allPlain(text) {
-				return nil
-			}
-			out = appendQuoted(out, text)
+			out = appendText(out, field.String())
 		case plainText:
 			text, err := field.Addr().Interface().(encoding.TextMarshaler).MarshalText()
-			if err != nil || !allPlain(text) {
+			if err != nil {
 				return nil
 			}
-			out = appendQuoted(out, text)
+			out = appendText(out, string(text))
 		case plainBool:
 			out = strconv.AppendBool(out, field.Bool())
 		case plainInt:
@@ -117,20 +113,17 @@ func (w *argsWriter) write(args reflect.Value) []byte {
 	return append(out, '}')
 }
 
-func appendQuoted[T string | []byte](out []byte, text T) []byte {
+// appendText appends a text as a JSON string.
+func appendText(out []byte, text string) []byte {
+	for i := range len(text) {
+		if !plainByte(text[i]) {
+			escaped, _ := json.Marshal(text) // it has no error for a string
+			return append(out, escaped...)
+		}
+	}
 	out = append(out, '"')
 	out = append(out, text...)
 	return append(out, '"')
-}
-
-// allPlain holds for a text that needs no escapes.
-func allPlain[T string | []byte](text T) bool {
-	for i := range len(text) {
-		if !plainByte(text[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // appendUUID appends the canonical form of an id.

@@ -58,13 +58,20 @@ type Client struct {
 	registered map[string]time.Time // queue → when it was last named in the registry
 }
 
-// NewClient checks the configuration and returns a client. It does not talk to Redis. Errors match ErrInvalid.
+func checkRedis(rdb redis.UniversalClient, problem func(format string, args ...any)) {
+	if isNil(rdb) {
+		problem("Redis client: it is nil; pass redis.NewClient(…), or a client of Redis Cluster or of Sentinel")
+	} else if _, ring := rdb.(*redis.Ring); ring {
+		problem("Redis client: it is a redis.Ring, which has no notices across its servers; pass redis.NewClient(…), or a client of Redis Cluster or of Sentinel")
+	}
+}
+
+// NewClient checks the configuration and returns a client. It does not talk to Redis. Errors match ErrInvalid: rdb is a
+// client of one server, of Sentinel or of Redis Cluster.
 func NewClient(rdb redis.UniversalClient, cfg ClientConfig) (*Client, error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if isNil(rdb) {
-		problem("Redis client: it is nil; pass redis.NewClient(…) or any redis.UniversalClient")
-	}
+	checkRedis(rdb, problem)
 	if cfg.Namespace == "" {
 		cfg.Namespace = defaultNamespace
 	}
@@ -87,9 +94,12 @@ func NewClient(rdb redis.UniversalClient, cfg ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections that waits have opened. Waits under way end with an error. The Redis client that NewClient
-// was given stays open.
-func (c *Client) Close() error { return c.waits.close() }
+// Close ends the connections that waits have opened, and gives back what the client holds of the Redis client that
+// NewClient was given, which stays open. Waits under way end with an error.
+func (c *Client) Close() error {
+	c.lanes.rest()
+	return c.waits.close()
+}
 
 // Enqueue sends one job; generated wrappers call it. It is sent once: where the reply was lost the error matches
 // ErrUnconfirmed and the id is returned beside it. Other errors: ErrInvalid, ErrTooLarge, ctx's error, or Redis's; then

@@ -38,7 +38,7 @@ func (c *Client) command(ctx context.Context, job *Job, room *commandRoom, broug
 		args = append(args, "XADD", k.streamArg, "*")
 	}
 	cmd := room.command()
-	cmd.text = jobText{job, room.enqueuedAt()}
+	cmd.text = jobText{job: job, enqueuedAt: room.enqueuedAt()}
 	args, err := appendFields(args, job, &cmd.text)
 	if err != nil {
 		return nil, err

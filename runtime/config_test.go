@@ -23,6 +23,8 @@ func TestNewWorkerRefusesWhatCannotWorkAndSaysWhatToDo(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	t.Cleanup(func() { _ = rdb.Close() })
 	var nilGateway *strings.Builder
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	t.Cleanup(func() { _ = ring.Close() })
 	for name, c := range map[string]struct {
 		rdb    redis.UniversalClient
 		cfg    smallage.WorkerConfig
@@ -31,6 +33,7 @@ func TestNewWorkerRefusesWhatCannotWorkAndSaysWhatToDo(t *testing.T) {
 	}{
 		"no client":          {nil, smallage.WorkerConfig{}, []smallage.Table{okTable("a")}, []string{"Redis client: it is nil; pass redis.NewClient"}},
 		"typed nil client":   {(*redis.Client)(nil), smallage.WorkerConfig{}, []smallage.Table{okTable("a")}, []string{"Redis client: it is nil"}},
+		"ring":               {ring, smallage.WorkerConfig{}, []smallage.Table{okTable("a")}, []string{"Redis client: it is a redis.Ring"}},
 		"no table":           {rdb, smallage.WorkerConfig{}, nil, []string{"tables: there is none; pass what a generated Dispatch returns"}},
 		"empty table":        {rdb, smallage.WorkerConfig{}, []smallage.Table{{}}, []string{"table 1: it has no task"}},
 		"zero entry":         {rdb, smallage.WorkerConfig{}, []smallage.Table{smallage.NewTable(smallage.Entry{})}, []string{"table 1: an entry without a task"}},
@@ -64,6 +67,11 @@ func TestNewClientRefusesWhatCannotWorkAndSaysWhatToDo(t *testing.T) {
 	require.ErrorContains(t, err, "Redis client: it is nil; pass redis.NewClient")
 	require.ErrorContains(t, err, `Namespace "no braces {}"`)
 	require.ErrorContains(t, err, "MaxArgsBytes -1: it is negative; leave it 0 for 1048576")
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	t.Cleanup(func() { _ = ring.Close() })
+	_, err = smallage.NewClient(ring, smallage.ClientConfig{})
+	require.ErrorIs(t, err, smallage.ErrInvalid)
+	require.ErrorContains(t, err, "Redis client: it is a redis.Ring")
 }
 
 // TestEnqueueRefusesBadOptions asks the client and the collecting enqueuer the same, since a unit test must find what

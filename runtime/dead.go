@@ -46,8 +46,8 @@ type DeadJob struct {
 	ResultTTL  time.Duration
 	Headers    map[string]string
 
-	// Fields are the entry's own fields with all their bytes, those that this version does not know included. What every
-	// job has is one of them, job.
+	// Fields are the entry's own fields with all their bytes, those that this version does not know included. As this
+	// version enqueues a job, its id, time, task and arguments are one field, job.
 	Fields map[string]string
 }
 

@@ -195,6 +195,23 @@ func TestDeadJobsBeyondTheirAgeAreDropped(t *testing.T) {
 	b.awaitDead("q-a", 0)
 }
 
+func TestADeadJobShowsATaskWithSpacesInItsName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	task := smallage.Task[textArgs]{Name: "send the mail", Queue: "mail", Attempts: 1}
+	b.work(smallage.WorkerConfig{}, smallage.NewTable(smallage.Handle(&task, func(context.Context, textArgs) error { return errors.New("no luck") })))
+	id, err := task.Enqueue(t.Context(), b.client, textArgs{"x"}, nil)
+	require.NoError(t, err)
+	b.awaitDead("mail", 1)
+	for range 50 {
+		jobs, _, err := b.client.Dead().List(t.Context(), smallage.DeadFilter{Task: task.Name}, "", 10)
+		require.NoError(t, err)
+		require.Len(t, jobs, 1)
+		require.Equal(t, id, jobs[0].ID)
+		require.JSONEq(t, `{"text":"x"}`, string(jobs[0].Args))
+	}
+}
+
 func TestMalformedEntriesAreDeadWithTheirBytesAndNeighboursRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -14,8 +14,8 @@ import (
 const envelopeVersion = 1
 
 // The fields of a stream entry. What every job has is one field, in this order with a space between: v, id, enqueued_at,
-// task, args. A field costs Redis as much as all the bytes of a small job. Each may also be a field of its own. Unknown
-// fields are carried along by the scripts that move jobs.
+// task, args. A field costs Redis as much as all the bytes of a small job. Each may also be a field of its own, which then
+// counts. Unknown fields are carried along by the scripts that move jobs.
 const (
 	fieldJob          = "job"
 	fieldVersion      = "v"
@@ -56,10 +56,16 @@ type envelope struct {
 type jobText struct {
 	job        *Job
 	enqueuedAt int64 // ms
+	written    bool  // to a connection
 }
 
-// MarshalBinary is called by go-redis.
+// MarshalBinary is called by go-redis when it writes the command.
 func (t *jobText) MarshalBinary() ([]byte, error) {
+	t.written = true
+	return t.bytes(), nil
+}
+
+func (t *jobText) bytes() []byte {
 	task := t.task()
 	text := make([]byte, 0, len("1 00000000-0000-0000-0000-000000000000 1700000000000  ")+len(task)+len(t.job.Args))
 	text = strconv.AppendInt(text, envelopeVersion, 10)
@@ -70,14 +76,11 @@ func (t *jobText) MarshalBinary() ([]byte, error) {
 	text = append(text, ' ')
 	text = append(text, task...)
 	text = append(text, ' ')
-	return append(text, t.job.Args...), nil
+	return append(text, t.job.Args...)
 }
 
 // String is for those who log commands.
-func (t *jobText) String() string {
-	text, _ := t.MarshalBinary()
-	return string(text)
-}
+func (t *jobText) String() string { return string(t.bytes()) }
 
 // task is empty where its name has a space: such a task is a field of its own.
 func (t *jobText) task() string {
@@ -145,20 +148,23 @@ func (e *envelope) decode(fields [][]byte, known map[string]*Entry) error {
 		}
 	}
 	for i := 0; i+1 < len(fields); i += 2 {
+		if string(fields[i]) != fieldJob {
+			continue
+		}
+		parts, n := jobParts(fields[i+1])
+		if n < len(parts) {
+			problems.add("field job has %d of 5 parts: version, id, time, task, arguments", n)
+		}
+		version(parts[0])
+		id = parts[1]
+		e.enqueuedAt = problems.number(fieldEnqueuedAt, parts[2], 0)
+		task(parts[3])
+		e.args = parts[4]
+		break
+	}
+	for i := 0; i+1 < len(fields); i += 2 { // a field of its own counts where there are both
 		value := fields[i+1]
 		switch string(fields[i]) {
-		case fieldJob:
-			parts, n := jobParts(value)
-			if n < len(parts) {
-				problems.add("field job has %d of 5 parts: version, id, time, task, arguments", n)
-			}
-			version(parts[0])
-			id = parts[1]
-			e.enqueuedAt = problems.number(fieldEnqueuedAt, parts[2], 0)
-			if len(parts[3]) > 0 { // else it is a field of its own
-				task(parts[3])
-			}
-			e.args = parts[4]
 		case fieldVersion:
 			version(value)
 		case fieldID:

@@ -15,7 +15,7 @@ import (
 
 // entryOf is a fresh job as a worker reads it.
 func entryOf(t require.TestingT, job *Job, enqueuedAt int64) [][]byte {
-	fields, err := appendFields(nil, job, &jobText{job, enqueuedAt})
+	fields, err := appendFields(nil, job, &jobText{job: job, enqueuedAt: enqueuedAt})
 	require.NoError(t, err)
 	texts := make([][]byte, len(fields))
 	for i, field := range fields {
@@ -63,6 +63,9 @@ func TestAnEntryWithAFieldForEachPartIsTheSameJob(t *testing.T) {
 	var apart envelope
 	require.NoError(t, apart.decode(texts("task", "test.Echo", "job", "1 "+id.String()+" 7  {}"), nil))
 	require.Equal(t, one, apart, "the task is a field of its own, wherever it stands")
+	var both envelope
+	require.NoError(t, both.decode(texts("id", id.String(), "enqueued_at", "7", "job", "1 x 8 test.Echo {}"), nil))
+	require.Equal(t, one, both, "a field of its own counts")
 }
 
 func TestAJobWithoutAllItsPartsIsMalformedAndShowsWhatItHas(t *testing.T) {
@@ -93,7 +96,7 @@ func TestWhoeverTracesCommandsSeesTheJob(t *testing.T) {
 	id, err := NewJobID()
 	require.NoError(t, err)
 	job := &Job{ID: id, Task: "test.Echo", Args: json.RawMessage(`{"text":"x"}`)}
-	fields, err := appendFields([]any{"XADD", "s", "*"}, job, &jobText{job, 7})
+	fields, err := appendFields([]any{"XADD", "s", "*"}, job, &jobText{job: job, enqueuedAt: 7})
 	require.NoError(t, err)
 	require.Contains(t, redis.NewStringCmd(t.Context(), fields...).String(), "job 1 "+id.String()+` 7 test.Echo {"text":"x"}`)
 }

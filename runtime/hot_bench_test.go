@@ -35,7 +35,7 @@ func benchReply(tb testing.TB, n int) []byte {
 			tb.Fatal(err)
 		}
 		job := &Job{ID: id, Task: benchTask.Name, Args: args}
-		fields, err := appendFields(nil, job, &jobText{job, time.Now().UnixMilli()})
+		fields, err := appendFields(nil, job, &jobText{job: job, enqueuedAt: time.Now().UnixMilli()})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -66,6 +66,73 @@ func TestASmallPoolKeepsItsConnections(t *testing.T) {
 	}
 }
 
+// occupy has so many connections of a client wait for a list that stays empty.
+func occupy(t *testing.T, rdb *redis.Client, n int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	before := rdb.PoolStats()
+	for range n {
+		go func() { rdb.BLPop(ctx, 10*time.Second, redistest.Namespace(t)) }()
+	}
+	eventually(t, func() bool {
+		s := rdb.PoolStats()
+		return int(s.TotalConns-s.IdleConns) == n+int(before.TotalConns-before.IdleConns)
+	}, "they wait")
+}
+
+func TestWhereMostConnectionsAreInUseNoneIsHeld(t *testing.T) {
+	t.Parallel()
+	rdb, client, _ := ownClient(t, 10)
+	enqueueSome(t, client, 1)
+	occupy(t, rdb, 6)
+	for range 20 {
+		before := taken(rdb)
+		enqueueSome(t, client, 20)
+		require.Equal(t, before+20, taken(rdb))
+		s := rdb.PoolStats()
+		require.EqualValues(t, 6, s.TotalConns-s.IdleConns, "nothing is held")
+	}
+}
+
+func TestALargeBatchNeedsNoConnectionForSingleCommands(t *testing.T) {
+	t.Parallel()
+	rdb, client, _ := ownClient(t, 10)
+	enqueueSome(t, client, 1)
+	eventually(t, func() bool { s := rdb.PoolStats(); return s.TotalConns == s.IdleConns }, "nothing is held")
+	occupy(t, rdb, 10)
+	var batch smallage.Batch
+	for range 300 {
+		_, err := echo.Enqueue(t.Context(), &batch, textArgs{"x"}, nil)
+		require.NoError(t, err)
+	}
+	require.NoError(t, client.EnqueueBatch(t.Context(), &batch))
+}
+
+func TestAClosedRedisClientIsNoReasonForDoubt(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		rdb, client, _ := ownClient(t, 10)
+		enqueueSome(t, client, 5)
+		require.NoError(t, rdb.Close())
+		_, err := echo.Enqueue(t.Context(), client, textArgs{"x"}, nil)
+		require.ErrorIs(t, err, redis.ErrClosed)
+		require.NotErrorIs(t, err, smallage.ErrUnconfirmed)
+		require.ErrorContains(t, err, "nothing was sent")
+	}
+}
+
+func TestCloseGivesBackWhatTheClientHolds(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		rdb, client, _ := ownClient(t, 10)
+		enqueueSome(t, client, 5)
+		require.NoError(t, client.Close())
+		s := rdb.PoolStats()
+		require.Equal(t, s.TotalConns, s.IdleConns)
+	}
+}
+
 func TestAConnectionThatDiesBetweenJobsCostsNoJobAndTheNextGoesOn(t *testing.T) {
 	t.Parallel()
 	proxy := redistest.NewProxy(t, redistest.Shared(t).Addr())

@@ -2,6 +2,8 @@ package smallage
 
 import (
 	"context"
+	"errors"
+	"net"
 	"runtime"
 	"sync"
 
@@ -77,6 +79,10 @@ func (l *sendLane) sendAlone(ctx context.Context, cmd *onceCmd) (err error) {
 	defer func() { l.kept.giveBack(good) }()
 	err = conn.Process(ctx, cmd)
 	good = err == nil
+	if !cmd.text.written && errors.Is(err, net.ErrClosed) {
+		// The application has closed the client, or the client its connections to a former master.
+		return l.rdb.Process(ctx, cmd)
+	}
 	return err
 }
 
@@ -136,12 +142,12 @@ func (l *sendLane) flush(batch []*passage) {
 	}
 }
 
-// sendAll sends commands in one flush; each holds its own reply or error. Many go over a connection for single commands,
-// if one may be held: with a buffer that is smaller than that of connections for flushes, the server works on the first
-// while the last are written.
+// sendAll sends commands in one flush; each holds its own reply or error. Many go over one of the pool's connections for
+// single commands where it has plenty, and not over those that go-redis has for flushes: by default their buffer is smaller,
+// so that the server works on the first while the last are written.
 func sendAll(ctx context.Context, rdb redis.UniversalClient, cmds []redis.Cmder) {
 	pipe := rdb.Pipeline()
-	if single := mayHold(rdb); single != nil && len(cmds) >= manyCommands {
+	if single := mayHold(rdb); len(cmds) >= manyCommands && single != nil && plenty(single) {
 		conn := single.Conn()
 		defer func() { _ = conn.Close() }() // the pool closes it where it is not good
 		pipe = conn.Pipeline()
@@ -166,6 +172,13 @@ func newSendLanes(rdb redis.UniversalClient) *sendLanes {
 		l.single = &sendLane{rdb: rdb, kept: keptConn{rdb: mayHold(rdb)}}
 	}
 	return l
+}
+
+// rest gives back what the lanes hold of the Redis client.
+func (l *sendLanes) rest() {
+	if l.single != nil {
+		l.single.kept.expire(nil)
+	}
 }
 
 func (l *sendLanes) of(queue string) *sendLane {

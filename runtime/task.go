@@ -65,12 +65,12 @@ func (t *Task[A]) Enqueue(ctx context.Context, q Enqueuer, args A, opts []Option
 }
 
 func encodeArgs[A any](task string, args A) (json.RawMessage, error) {
-	if encoded := argsWriterOf(reflect.TypeFor[A]()).write(reflect.ValueOf(&args).Elem()); encoded != nil {
-		return encoded, nil
-	}
-	encoded, err := json.Marshal(&args) // by its address, so that methods with pointer receivers are found
-	if err != nil {
-		return nil, fmt.Errorf("%w arguments of task %s: %w", ErrInvalid, task, err)
+	encoded := argsWriterOf(reflect.TypeFor[A]()).write(reflect.ValueOf(&args).Elem())
+	if encoded == nil {
+		var err error
+		if encoded, err = json.Marshal(&args); err != nil { // by its address, so that methods with pointer receivers are found
+			return nil, fmt.Errorf("%w arguments of task %s: %w", ErrInvalid, task, err)
+		}
 	}
 	if replacedText(encoded) {
 		return nil, invalidf("arguments of task %s: a string is not valid UTF-8, which JSON would change; pass bytes as []byte", task)

@@ -109,9 +109,7 @@ type Worker struct {
 func NewWorker(rdb redis.UniversalClient, cfg WorkerConfig, tables ...Table) (*Worker, error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if isNil(rdb) {
-		problem("Redis client: it is nil; pass redis.NewClient(…) or any redis.UniversalClient")
-	}
+	checkRedis(rdb, problem)
 	w := &Worker{rdb: rdb, tasks: map[string]*Entry{}}
 	w.addTables(tables, problem)
 	w.configure(cfg, problem)
