@@ -58,6 +58,7 @@ type Client struct {
 	registered map[string]time.Time // queue → when it was last named in the registry
 }
 
+// checkRedis names what is wrong with a Redis client that an application brings.
 func checkRedis(rdb redis.UniversalClient, problem func(format string, args ...any)) {
 	if isNil(rdb) {
 		problem("Redis client: it is nil; pass redis.NewClient(…), or a client of Redis Cluster or of Sentinel")
@@ -66,8 +67,8 @@ func checkRedis(rdb redis.UniversalClient, problem func(format string, args ...a
 	}
 }
 
-// NewClient checks the configuration and returns a client. It does not talk to Redis. Errors match ErrInvalid: rdb is a
-// client of one server, of Sentinel or of Redis Cluster.
+// NewClient checks the configuration and returns a client. rdb is one of a single server, of Sentinel or of
+// Redis Cluster; NewClient does not talk to it. Errors match ErrInvalid.
 func NewClient(rdb redis.UniversalClient, cfg ClientConfig) (*Client, error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
