@@ -31,23 +31,19 @@ var (
 	jsonNumber      = reflect.TypeFor[json.Number]()
 )
 
-func plainKindOf(t reflect.Type) plainKind {
+func plainKindOf(t reflect.Type) plainKind { return kindBy(t, jsonUnmarshaler, textUnmarshaler) }
+
+// kindBy is the kind of a type, where these are the interfaces by which it may bring a JSON or a text form of its own.
+func kindBy(t, ownJSON, ownText reflect.Type) plainKind {
 	pointer := reflect.PointerTo(t)
 	switch kind := t.Kind(); {
-	case pointer.Implements(jsonUnmarshaler), t == jsonNumber:
+	case pointer.Implements(ownJSON), t == jsonNumber:
 		return plainOther
-	case pointer.Implements(textUnmarshaler):
+	case pointer.Implements(ownText):
 		if kind == reflect.Pointer || kind == reflect.Interface {
 			return plainOther // may be nil
 		}
 		return plainText
-	default:
-		return basicKindOf(kind)
-	}
-}
-
-func basicKindOf(kind reflect.Kind) plainKind {
-	switch {
 	case kind == reflect.String:
 		return plainString
 	case kind == reflect.Bool:

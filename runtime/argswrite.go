@@ -64,20 +64,10 @@ func newArgsWriter(t reflect.Type) *argsWriter {
 }
 
 func writtenKindOf(t reflect.Type) plainKind {
-	pointer := reflect.PointerTo(t)
-	switch kind := t.Kind(); {
-	case t == uuidType:
+	if t == uuidType {
 		return plainUUID
-	case pointer.Implements(jsonMarshaler), t == jsonNumber:
-		return plainOther
-	case pointer.Implements(textMarshaler):
-		if kind == reflect.Pointer || kind == reflect.Interface {
-			return plainOther // may be nil
-		}
-		return plainText
-	default:
-		return basicKindOf(kind)
 	}
+	return kindBy(t, jsonMarshaler, textMarshaler)
 }
 
 // write returns the arguments as JSON, or nil where encoding/json must do it.

@@ -3,7 +3,6 @@ package smallage
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strconv"
 	"testing"
@@ -35,21 +34,7 @@ func benchReply(tb testing.TB, n int) []byte {
 			tb.Fatal(err)
 		}
 		job := &Job{ID: id, Task: benchTask.Name, Args: args}
-		fields, err := appendFields(nil, job, &jobText{job: job, enqueuedAt: time.Now().UnixMilli()})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		e := entry{id: []byte("1764600000000-" + strconv.Itoa(i))}
-		for _, field := range fields {
-			switch field := field.(type) {
-			case string:
-				e.fields = append(e.fields, []byte(field))
-			case []byte:
-				e.fields = append(e.fields, field)
-			default:
-				e.fields = append(e.fields, []byte(fmt.Sprint(field)))
-			}
-		}
+		e := entry{id: []byte("1764600000000-" + strconv.Itoa(i)), fields: entryOf(tb, job, time.Now().UnixMilli())}
 		entries = append(entries, e)
 	}
 	return []byte(readReply(false, entries))

@@ -31,6 +31,23 @@ func taken(rdb *redis.Client) int {
 	return int(s.Hits + s.Misses)
 }
 
+// inUse is how many connections are out of the pool.
+func inUse(rdb *redis.Client) int {
+	s := rdb.PoolStats()
+	return int(s.TotalConns) - int(s.IdleConns)
+}
+
+// requireNothingHeld enqueues job after job beside so many connections in use by others.
+func requireNothingHeld(t *testing.T, rdb *redis.Client, client *smallage.Client, others int) {
+	t.Helper()
+	for range 20 {
+		before := taken(rdb)
+		enqueueSome(t, client, 20)
+		require.Equal(t, before+20, taken(rdb))
+		require.Equal(t, others, inUse(rdb), "nothing is held")
+	}
+}
+
 func enqueueSome(t *testing.T, client *smallage.Client, n int) {
 	t.Helper()
 	for range n {
@@ -47,23 +64,14 @@ func TestJobsThatFollowEachOtherShareAConnectionAndThePoolHasItBack(t *testing.T
 		enqueueSome(t, client, 20)
 		return taken(rdb) < before+20
 	}, "some jobs do not take a connection from the pool")
-	eventually(t, func() bool {
-		s := rdb.PoolStats()
-		return s.TotalConns == s.IdleConns
-	}, "the pool has all its connections")
+	eventually(t, func() bool { return inUse(rdb) == 0 }, "the pool has all its connections")
 }
 
 func TestASmallPoolKeepsItsConnections(t *testing.T) {
 	t.Parallel()
 	rdb, client, _ := ownClient(t, 1)
 	enqueueSome(t, client, 1)
-	for range 20 {
-		before := taken(rdb)
-		enqueueSome(t, client, 20)
-		require.Equal(t, before+20, taken(rdb))
-		s := rdb.PoolStats()
-		require.Equal(t, s.TotalConns, s.IdleConns, "nothing is held")
-	}
+	requireNothingHeld(t, rdb, client, 0)
 }
 
 // occupy has so many connections of a client wait for a list that stays empty.
@@ -71,14 +79,11 @@ func occupy(t *testing.T, rdb *redis.Client, n int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	before := rdb.PoolStats()
+	before := inUse(rdb)
 	for range n {
 		go func() { rdb.BLPop(ctx, 10*time.Second, redistest.Namespace(t)) }()
 	}
-	eventually(t, func() bool {
-		s := rdb.PoolStats()
-		return int(s.TotalConns-s.IdleConns) == n+int(before.TotalConns-before.IdleConns)
-	}, "they wait")
+	eventually(t, func() bool { return inUse(rdb) == before+n }, "they wait")
 }
 
 func TestWhereMostConnectionsAreInUseNoneIsHeld(t *testing.T) {
@@ -86,20 +91,14 @@ func TestWhereMostConnectionsAreInUseNoneIsHeld(t *testing.T) {
 	rdb, client, _ := ownClient(t, 10)
 	enqueueSome(t, client, 1)
 	occupy(t, rdb, 6)
-	for range 20 {
-		before := taken(rdb)
-		enqueueSome(t, client, 20)
-		require.Equal(t, before+20, taken(rdb))
-		s := rdb.PoolStats()
-		require.EqualValues(t, 6, s.TotalConns-s.IdleConns, "nothing is held")
-	}
+	requireNothingHeld(t, rdb, client, 6)
 }
 
 func TestALargeBatchNeedsNoConnectionForSingleCommands(t *testing.T) {
 	t.Parallel()
 	rdb, client, _ := ownClient(t, 10)
 	enqueueSome(t, client, 1)
-	eventually(t, func() bool { s := rdb.PoolStats(); return s.TotalConns == s.IdleConns }, "nothing is held")
+	eventually(t, func() bool { return inUse(rdb) == 0 }, "nothing is held")
 	occupy(t, rdb, 10)
 	var batch smallage.Batch
 	for range 300 {
@@ -128,20 +127,14 @@ func TestCloseGivesBackWhatTheClientHolds(t *testing.T) {
 		rdb, client, _ := ownClient(t, 10)
 		enqueueSome(t, client, 5)
 		require.NoError(t, client.Close())
-		s := rdb.PoolStats()
-		require.Equal(t, s.TotalConns, s.IdleConns)
+		require.Zero(t, inUse(rdb))
 	}
 }
 
 func TestAConnectionThatDiesBetweenJobsCostsNoJobAndTheNextGoesOn(t *testing.T) {
 	t.Parallel()
-	proxy := redistest.NewProxy(t, redistest.Shared(t).Addr())
-	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
-	t.Cleanup(func() { _ = rdb.Close() })
 	b := newBench(t)
-	client, err := smallage.NewClient(rdb, smallage.ClientConfig{Namespace: b.ns})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
+	client, proxy := b.throughProxy()
 	confirmed, unconfirmed := map[string]bool{}, map[string]bool{}
 	for range 300 {
 		failed := 0
@@ -208,8 +201,5 @@ func TestHooksSeeEveryJobAndOneThatPanicsTakesNoConnectionAlong(t *testing.T) {
 		hook.panic.Store(false)
 	}
 	enqueueSome(t, client, 2)
-	eventually(t, func() bool {
-		s := rdb.PoolStats()
-		return s.TotalConns == s.IdleConns
-	}, "the pool has all its connections")
+	eventually(t, func() bool { return inUse(rdb) == 0 }, "the pool has all its connections")
 }
